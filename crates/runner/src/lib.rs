@@ -1,0 +1,1 @@
+//! Placeholder; the crate is written next.

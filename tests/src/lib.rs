@@ -1,0 +1,1 @@
+//! Workspace tests live in `tests/`; this library is empty.
