@@ -1,0 +1,1 @@
+//! From bytes to agent events: cutting lines, decoding dialects, encoding messages.
