@@ -1,1 +1,16 @@
-//! Placeholder; the crate is written next.
+//! Everything the tests need in place of the world: a model that answers from a script, the real agent CLI at pinned
+//! versions, a home for it that knows no key and no network, and a scripted agent for the cases a real one cannot play.
+//!
+//! Nothing here knows the product: these parts stand on the other side of its boundaries, so that a mistake in the
+//! product cannot hide in its own test tools. Start with [`AgentHome`] and [`ModelServer`] for the real agent, with
+//! [`scripted`] for the scripted one. Used by tests and by `xtask` only, never shipped.
+
+pub mod agent;
+pub mod home;
+pub mod model;
+pub mod scripted;
+pub mod workspace;
+
+pub use agent::{AgentVersion, DirectAgent, InstallError, agent_path};
+pub use home::{AgentHome, HomeError};
+pub use model::{Gate, ModelRequest, ModelServer, Script, Step};
