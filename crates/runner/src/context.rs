@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bursar_core::At;
 
+use crate::fold::Begin;
 use crate::host::AgentHost;
 use crate::store::Store;
 
@@ -23,6 +24,7 @@ pub struct Context {
     pub environment: Arc<Environment>,
     pub clock: Arc<dyn Clock>,
     pub patience: Patience,
+    pub(crate) begin: Begin,
 }
 
 impl Context {
@@ -34,6 +36,7 @@ impl Context {
             environment: Arc::new(|_| None),
             clock: Arc::new(SystemClock),
             patience: Patience::default(),
+            begin: Begin::default(),
         }
     }
 }

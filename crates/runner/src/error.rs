@@ -122,12 +122,11 @@ pub enum RunnerError {
     /// Nothing can be asked of a run that is over.
     #[error("run `{run}` is over")]
     Over { run: RunId },
-    /// Bytes that were folded are missing, here and on the host.
+    /// Bytes that were folded are missing here; `cause` says why the host did not give them back.
     #[error(
-        "run `{run}` lost output: {have} of {need} bytes of attempt {attempt} are left in its mirror, and the host \
-         does not have them either"
+        "run `{run}` lost output: {have} of {need} bytes of attempt {attempt} are left on this machine, and {cause}"
     )]
-    MirrorShort { run: RunId, attempt: AttemptId, have: u64, need: u64 },
+    MirrorShort { run: RunId, attempt: AttemptId, have: u64, need: u64, cause: String },
     /// bursar itself is wrong.
     #[error("bursar has a bug: {what}")]
     Bug { what: String },

@@ -32,7 +32,10 @@
 mod attend;
 mod context;
 mod error;
+mod fold;
+mod folded;
 mod host;
+mod lock;
 mod record;
 mod store;
 mod updates;

@@ -3,115 +3,87 @@
 //! A run's state is in here once: as its request, the facts that reached it, and the bytes its agents wrote. All else
 //! (its phase, its ledger, its records) is folded from these. `runs.finished` is the one exception, a copy of the last
 //! record, so that a list need not fold every run there ever was.
+//!
+//! Calls block for as long as a small write takes; a write waits for another process's at most ten seconds.
+//! Read next: `schema.rs`, `runs.rs` for whole runs, `log.rs` for their facts, `mirror.rs` for their bytes.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bursar_core::event::Ask;
-use bursar_core::policy::Request;
-use bursar_core::{At, RunId};
+use bursar_core::RunId;
+use rusqlite::Connection;
 
-use crate::error::{FindError, StoreError};
-use crate::host::AgentChoice;
-use crate::record::FinishedRecord;
+use crate::error::StoreError;
 
-/// The store. Any number of processes may have it open.
+pub(crate) mod log;
+pub(crate) mod mirror;
+mod runs;
+mod schema;
+
+pub(crate) use schema::private_dir;
+
+pub use runs::{Created, NewRun, RunLine, StoredRun};
+
+/// The store. Any number of processes may have it open, and any number of drivers share one in a process.
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
+    file: PathBuf,
+    connection: Mutex<Connection>,
+    /// Counts our own writes, which `PRAGMA data_version` does not.
+    writes: AtomicU64,
 }
 
-/// What a run is made from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewRun {
-    pub request: Request,
-    /// The working directory on the host, as the user gave it.
-    pub dir: Vec<u8>,
-    pub agent: AgentChoice,
-    /// Names of `--env`; their values are looked up through `Context::environment` when an agent is started.
-    pub env: Vec<String>,
-    /// `--key`: a second run of the same key is the first one.
-    pub key: Option<String>,
-}
-
-/// What became of [`Store::create`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Created {
-    /// The run is there and can be driven.
-    New,
-    /// This run has the same key: attach to it, or show it if it is over.
-    Existing { run: RunId, finished: bool },
-}
-
-/// One run as it was stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StoredRun {
-    pub request: Request,
-    pub dir: Vec<u8>,
-    pub agent: AgentChoice,
-    pub env: Vec<String>,
-    pub key: Option<String>,
-    pub created: At,
-    pub finished: Option<FinishedRecord>,
-}
-
-/// One line of a list of runs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunLine {
-    pub run: RunId,
-    pub host: String,
-    pub dir: Vec<u8>,
-    pub key: Option<String>,
-    /// The first line of the prompt.
-    pub title: String,
-    pub created: At,
-    /// Whether a process drives it at this moment.
-    pub driven: bool,
-    pub finished: Option<FinishedRecord>,
+/// A mark that differs once anything in the store changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    others: i64,
+    own: u64,
 }
 
 impl Store {
     /// Opens the store in this folder (`${XDG_STATE_HOME:-$HOME/.local/state}/bursar`), making both if need be.
     pub fn open(root: &Path) -> Result<Self, StoreError> {
-        Ok(Self { root: root.to_owned() })
+        let (file, connection) = schema::open(root)?;
+        Ok(Self {
+            root: root.to_owned(),
+            file,
+            connection: Mutex::new(connection),
+            writes: AtomicU64::new(0),
+        })
     }
 
-    /// Stores a run; `now` is when it begins.
-    pub fn create(&self, new: &NewRun, now: At) -> Result<Created, StoreError> {
-        let _ = (new, now);
-        Err(self.unwritten())
+    /// Returns the folder of the store.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
-    /// Finds the one run whose id begins like this.
-    pub fn find(&self, prefix: &str) -> Result<RunId, FindError> {
-        Err(FindError::Unknown { prefix: prefix.to_owned() })
+    pub(crate) fn mark(&self) -> Result<Mark, StoreError> {
+        let own = self.writes.load(Ordering::Acquire);
+        let others = self
+            .connection()
+            .query_row("PRAGMA data_version", [], |row| row.get(0))
+            .map_err(|error| self.failed(error))?;
+        Ok(Mark { others, own })
     }
 
-    /// Lists runs, the youngest first: those that are not over, or all.
-    pub fn list(&self, all: bool) -> Result<Vec<RunLine>, StoreError> {
-        let _ = all;
-        Err(self.unwritten())
+    /// Returns the folder of what is kept of a run outside of the database.
+    pub(crate) fn run_dir(&self, run: &RunId) -> PathBuf {
+        self.root.join("mirror").join(&run.0)
     }
 
-    /// Loads a run.
-    pub fn load(&self, run: &RunId) -> Result<Option<StoredRun>, StoreError> {
-        let _ = run;
-        Err(self.unwritten())
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic between two statements leaves at worst an open transaction, which its guard rolled back.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a wish for whoever drives the run, and returns whether somebody does at this moment. If nobody does,
-    /// the next driver finds it.
-    pub fn ask(&self, run: &RunId, ask: &Ask, now: At) -> Result<bool, StoreError> {
-        let _ = (run, ask, now);
-        Err(self.unwritten())
+    fn failed(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::sql(&self.file, error)
     }
 
-    /// Returns the mirrors of the run's attempts in order: what `bursar logs --raw` prints.
-    pub fn mirrors(&self, run: &RunId) -> Result<Vec<(u32, PathBuf)>, StoreError> {
-        let _ = run;
-        Err(self.unwritten())
-    }
-
-    fn unwritten(&self) -> StoreError {
-        StoreError::Io { path: self.root.clone(), source: std::io::ErrorKind::Unsupported.into() }
+    fn wrote(&self) {
+        self.writes.fetch_add(1, Ordering::Release);
     }
 }
