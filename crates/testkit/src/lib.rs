@@ -14,3 +14,4 @@ pub mod workspace;
 pub use agent::{AgentVersion, DirectAgent, InstallError, agent_path};
 pub use home::{AgentHome, HomeError};
 pub use model::{Gate, ModelRequest, ModelServer, Script, Step};
+pub use scripted::{AgentScript, AttemptScript, Reply, ScriptedAgent, Shell};

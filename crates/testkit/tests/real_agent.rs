@@ -1,5 +1,7 @@
 //! The real agent CLI, at every pinned version, against the scripted model: what the rest of the tests stand on.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails as a test does")]
+
 use std::time::Duration;
 
 use bursar_testkit::{AgentHome, AgentVersion, DirectAgent, Gate, ModelServer, Script, Step};
