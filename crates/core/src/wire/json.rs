@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use super::Undecodable;
+use super::{Undecodable, escape};
 
 /// One value, as it is written in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +17,7 @@ pub(super) struct Raw<'a>(&'a [u8]);
 impl<'a> Raw<'a> {
     /// Returns the value that `text` starts with, if it is whole.
     pub(super) fn parse(text: &'a [u8]) -> Option<Self> {
-        let from = skip_blank(text, 0);
-        let end = skip_value(text, from)?;
-        Some(Self(&text[from..end]))
+        Cursor { text, at: 0 }.value().ok()
     }
 
     pub(super) fn is_object(self) -> bool {
@@ -42,13 +40,7 @@ impl<'a> Raw<'a> {
 
     /// Returns a string's text; what is no Unicode becomes U+FFFD.
     pub(super) fn text(self) -> Option<Cow<'a, str>> {
-        let inside = self.escaped()?;
-        if memchr::memchr(b'\\', inside).is_none() {
-            return Some(String::from_utf8_lossy(inside));
-        }
-        let mut text = Vec::with_capacity(inside.len());
-        unescape(inside, &mut text);
-        Some(Cow::Owned(into_string(text)))
+        self.escaped().map(escape::text)
     }
 
     /// Returns a string's text, or None for an empty one.
@@ -89,176 +81,149 @@ impl<'a> Raw<'a> {
 
     /// Returns the fields of an object; none for anything else.
     pub(super) fn fields(self) -> Fields<'a> {
-        let inside = if self.is_object() { &self.0[1..] } else { b"}" };
-        Fields { text: inside, at: 0, state: State::Open }
+        Fields(self.opened(b'{'))
     }
 
     /// Returns an object's field; of several with one name the last counts, as in `JSON.parse`.
     pub(super) fn field(self, name: &str) -> Option<Self> {
-        let mut found = None;
-        for (key, value) in self.fields() {
-            if *key == *name.as_bytes() {
-                found = Some(value);
-            }
-        }
-        found
+        self.fields().filter(|(key, _)| **key == *name.as_bytes()).last().map(|(_, value)| value)
     }
 
     /// Returns the elements of a list; none for anything else.
     pub(super) fn items(self) -> Items<'a> {
-        Items { text: if self.is_list() { &self.0[1..] } else { b"]" }, at: 0 }
+        Items(self.opened(b'['))
+    }
+
+    fn opened(self, bracket: u8) -> Cursor<'a> {
+        let mut cursor = Cursor { text: self.0, at: 0 };
+        if !cursor.enter(bracket) {
+            cursor.at = cursor.text.len();
+        }
+        cursor
     }
 }
 
-/// The fields of one object, gathered.
+/// The name of a field.
+pub(super) type Key<'a> = Cow<'a, [u8]>;
+
+/// The fields of an object, in their order.
 #[derive(Debug)]
-pub(super) struct Object<'a>(Vec<(Cow<'a, [u8]>, Raw<'a>)>);
+pub(super) struct Fields<'a>(Cursor<'a>);
 
-impl<'a> Object<'a> {
-    /// Reads the object that a line consists of; None for a line without anything in it.
-    pub(super) fn of_line(line: &'a [u8]) -> Result<Option<Self>, Undecodable> {
-        let Some(mut fields) = Fields::of_line(line)? else { return Ok(None) };
-        // More than any measured line but `result` and `init` has.
-        let mut gathered = Vec::with_capacity(24);
-        gathered.extend(fields.by_ref());
-        fields.close()?;
-        Ok(Some(Self(gathered)))
-    }
+impl<'a> Iterator for Fields<'a> {
+    type Item = (Key<'a>, Raw<'a>);
 
-    /// Returns a field; of several with one name the last counts, as in `JSON.parse`.
-    pub(super) fn get(&self, name: &str) -> Option<Raw<'a>> {
-        self.0.iter().rev().find(|(key, _)| **key == *name.as_bytes()).map(|(_, value)| *value)
-    }
-
-    pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        self.get(name)?.text()
-    }
-
-    /// Returns a string that is not empty.
-    pub(super) fn filled(&self, name: &str) -> Option<String> {
-        self.get(name)?.filled()
-    }
-
-    pub(super) fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(Raw::is_true)
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.key().ok()??, self.0.value().ok()?))
     }
 }
 
 /// The elements of a list.
 #[derive(Debug)]
-pub(super) struct Items<'a> {
-    text: &'a [u8],
-    at: usize,
-}
+pub(super) struct Items<'a>(Cursor<'a>);
 
 impl<'a> Iterator for Items<'a> {
     type Item = Raw<'a>;
 
     fn next(&mut self) -> Option<Raw<'a>> {
-        let mut from = skip_blank(self.text, self.at);
-        if self.text.get(from) == Some(&b',') {
-            from = skip_blank(self.text, from + 1);
-        }
-        let end = skip_value(self.text, from)?;
-        self.at = end;
-        Some(Raw(&self.text[from..end]))
+        if self.0.has_item().ok()? { self.0.value().ok() } else { None }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Open,
-    Closed,
-    Broken(&'static str),
-}
-
-/// The fields of an object, in their order.
+/// A place in a text, for readers that walk into nested values rather than skip them first.
+///
+/// After an error it stands at the end of the text, where nothing follows.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
-    state: State,
 }
 
-impl<'a> Fields<'a> {
-    /// Opens the object that a line consists of; None for a line without anything in it.
+impl<'a> Cursor<'a> {
+    /// Enters the object that a line consists of; None for a line without anything in it.
     ///
-    /// A byte order mark, blanks and NUL bytes around it are passed over: a file system can leave a run of NUL bytes
-    /// where a machine lost power.
+    /// A byte order mark, blanks and NUL bytes before it are passed over: a file system can leave a run of NUL bytes
+    /// where a machine lost power. What follows the object is not looked at.
     pub(super) fn of_line(line: &'a [u8]) -> Result<Option<Self>, Undecodable> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-        let from = line.iter().position(|byte| !is_blank(*byte) && *byte != 0);
-        match from.map(|from| (line[from], &line[from + 1..])) {
+        match line.iter().position(|byte| !is_blank(*byte) && *byte != 0) {
             None => Ok(None),
-            Some((b'{', text)) => Ok(Some(Self { text, at: 0, state: State::Open })),
+            Some(from) if line[from] == b'{' => Ok(Some(Self { text: line, at: from + 1 })),
             Some(_) => Err(Undecodable { reason: "it does not begin with a brace" }),
         }
     }
 
-    /// Tells whether the object was whole; to be asked once all fields were taken.
-    pub(super) fn close(self) -> Result<(), Undecodable> {
-        match self.state {
-            State::Closed => Ok(()),
-            State::Open => Err(Undecodable { reason: "it was not read to its end" }),
-            State::Broken(reason) => Err(Undecodable { reason }),
+    /// Steps into the object or list that starts here, if one with this bracket does.
+    pub(super) fn enter(&mut self, bracket: u8) -> bool {
+        let enters = self.text.get(self.at) == Some(&bracket);
+        self.at += usize::from(enters);
+        enters
+    }
+
+    /// Steps to the value of the object's next field, or behind the object.
+    pub(super) fn key(&mut self) -> Result<Option<Key<'a>>, Undecodable> {
+        self.blank_and_comma();
+        let from = self.at + 1;
+        match self.text.get(self.at) {
+            Some(b'}') => {
+                self.at += 1;
+                return Ok(None);
+            }
+            Some(b'"') => self.at = skip_string(self.text, from).ok_or_else(|| self.broken(CUT))?,
+            Some(_) => return Err(self.broken(SYNTAX)),
+            None => return Err(self.broken(CUT)),
+        }
+        let name = &self.text[from..self.at - 1];
+        self.at = skip_blank(self.text, self.at);
+        match self.text.get(self.at) {
+            Some(b':') => self.at = skip_blank(self.text, self.at + 1),
+            Some(_) => return Err(self.broken(SYNTAX)),
+            None => return Err(self.broken(CUT)),
+        }
+        if !name.contains(&b'\\') {
+            return Ok(Some(Cow::Borrowed(name)));
+        }
+        Ok(Some(Cow::Owned(escape::text(name).into_owned().into_bytes())))
+    }
+
+    /// Steps to the list's next element, or behind the list and returns false.
+    pub(super) fn has_item(&mut self) -> Result<bool, Undecodable> {
+        self.blank_and_comma();
+        match self.text.get(self.at) {
+            Some(b']') => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(_) => Ok(true),
+            None => Err(self.broken(CUT)),
         }
     }
 
-    fn broken(&mut self) -> Option<<Self as Iterator>::Item> {
-        let cut = skip_blank(self.text, self.at) >= self.text.len();
-        self.state = State::Broken(if cut { "it is cut off" } else { "its syntax is broken" });
-        None
-    }
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = (Cow<'a, [u8]>, Raw<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.state != State::Open {
-            return None;
+    /// Steps behind the value that starts here, and returns it.
+    pub(super) fn value(&mut self) -> Result<Raw<'a>, Undecodable> {
+        let from = skip_blank(self.text, self.at);
+        if matches!(self.text.get(from), Some(b'}' | b']' | b',' | b':')) {
+            return Err(self.broken(SYNTAX));
         }
+        self.at = skip_value(self.text, from).ok_or_else(|| self.broken(CUT))?;
+        Ok(Raw(&self.text[from..self.at]))
+    }
+
+    fn blank_and_comma(&mut self) {
         self.at = skip_blank(self.text, self.at);
         if self.text.get(self.at) == Some(&b',') {
             self.at = skip_blank(self.text, self.at + 1);
         }
-        match self.text.get(self.at) {
-            Some(b'}') => {
-                self.state = State::Closed;
-                return None;
-            }
-            Some(b'"') => {}
-            Some(_) | None => return self.broken(),
-        }
-        let key = self.at + 1;
-        let Some(key_end) = skip_string(self.text, key) else {
-            self.at = self.text.len();
-            return self.broken();
-        };
-        self.at = skip_blank(self.text, key_end);
-        if self.text.get(self.at) != Some(&b':') {
-            return self.broken();
-        }
-        self.at = skip_blank(self.text, self.at + 1);
-        let from = self.at;
-        let Some(end) = skip_value(self.text, from) else {
-            if !matches!(self.text.get(from), Some(b',' | b'}' | b']' | b':')) {
-                self.at = self.text.len();
-            }
-            return self.broken();
-        };
-        self.at = end;
-        let name = &self.text[key..key_end - 1];
-        let name = if memchr::memchr(b'\\', name).is_none() {
-            Cow::Borrowed(name)
-        } else {
-            let mut plain = Vec::new();
-            unescape(name, &mut plain);
-            Cow::Owned(plain)
-        };
-        Some((name, Raw(&self.text[from..end])))
+    }
+
+    fn broken(&mut self, reason: &'static str) -> Undecodable {
+        self.at = self.text.len();
+        Undecodable { reason }
     }
 }
+
+const CUT: &str = "it is cut off";
+const SYNTAX: &str = "its syntax is broken";
 
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
@@ -305,68 +270,40 @@ fn skip_nested(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns the place after the quotation mark that ends the string whose inside starts at `at`.
-fn skip_string(text: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
-        if text[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
-}
-
-/// Appends the text of an escaped string to `text`, as valid UTF-8.
+/// Returns the place after the quotation mark that ends the string whose inside starts at `from`.
 ///
-/// A surrogate without its other half and bytes that are no UTF-8 become U+FFFD; an unknown escape stands for itself.
-pub(super) fn unescape(mut escaped: &[u8], text: &mut Vec<u8>) {
-    while let Some(backslash) = memchr::memchr(b'\\', escaped) {
-        append_lossy(&escaped[..backslash], text);
-        let after = &escaped[backslash + 1..];
-        let (plain, taken) = match after.first() {
-            Some(b'n') => ('\n', 1),
-            Some(b'r') => ('\r', 1),
-            Some(b't') => ('\t', 1),
-            Some(b'b') => ('\u{8}', 1),
-            Some(b'f') => ('\u{c}', 1),
-            Some(b'u') => unicode_escape(after),
-            Some(other @ 0..=0x7f) => (char::from(*other), 1),
-            // The rest of a character of several bytes follows as it is.
-            Some(_) | None => ('\\', 0),
-        };
-        text.extend_from_slice(plain.encode_utf8(&mut [0; 4]).as_bytes());
-        escaped = &after[taken..];
-    }
-    append_lossy(escaped, text);
-}
-
-/// Returns the character of an escape that starts with `u`, and how many bytes it takes.
-fn unicode_escape(after: &[u8]) -> (char, usize) {
-    let Some(first) = hex(after.get(1..5)) else { return ('u', 1) };
-    let low = match after.get(5..7) {
-        Some(b"\\u") if (0xd800..0xdc00).contains(&first) => hex(after.get(7..11)),
-        Some(_) | None => None,
-    };
-    match low.filter(|low| (0xdc00..0xe000).contains(low)) {
-        Some(low) => {
-            let joined = 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00);
-            (char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER), 11)
+/// Looks for quotation marks only and then before them, since texts hold many more escapes than escaped marks.
+fn skip_string(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    loop {
+        let mark = find_mark(text, at)?;
+        at = mark + 1;
+        if text[mark - 1] != b'\\' {
+            return Some(at);
         }
-        None => (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5),
+        let escapes = text[from..mark].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if escapes % 2 == 0 {
+            return Some(at);
+        }
     }
 }
 
-fn hex(digits: Option<&[u8]>) -> Option<u32> {
-    digits?.iter().try_fold(0, |sum, digit| Some(sum << 4 | char::from(*digit).to_digit(16)?))
-}
-
-fn append_lossy(bytes: &[u8], text: &mut Vec<u8>) {
-    text.extend_from_slice(String::from_utf8_lossy(bytes).as_bytes());
-}
-
-fn into_string(text: Vec<u8>) -> String {
-    // Always valid (see `unescape`); the other arm only spares an `expect`.
-    String::from_utf8(text).unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned())
+/// Returns where the next quotation mark is. Most are near, so the first bytes are looked at in words.
+#[inline]
+fn find_mark(text: &[u8], from: usize) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const MARKS: u64 = ONES * b'"' as u64;
+    let mut at = from;
+    for word in text.get(from..)?.as_chunks().0.iter().take(6) {
+        let word = u64::from_le_bytes(*word) ^ MARKS;
+        // The lowest bit that is left stands for the first byte that is zero.
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(at + (zeros.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    memchr::memchr(b'"', &text[at..]).map(|found| at + found)
 }
 
 #[cfg(test)]
@@ -422,45 +359,16 @@ mod tests {
         }
 
         #[test]
-        fn escapes_read_as_serde_json_reads_them(text in "(\\\\[\"\\\\/bfnrt]|\\\\u[0-9a-fA-F]{4}|[a-z\u{e9}]){0,12}") {
-            let quoted = format!("\"{text}\"");
-            if let Ok(expected) = serde_json::from_str::<String>(&quoted) {
-                let read = Raw::parse(quoted.as_bytes()).unwrap().text().unwrap();
-                prop_assert_eq!(read.as_ref(), expected.as_str());
-            }
-        }
-
-        #[test]
         fn garbage_never_panics(bytes in prop::collection::vec(
             prop_oneof![any::<u8>(), prop::sample::select(b"{}[]\",:\\u0d8tn ".to_vec())], 0..80)
         ) {
-            if let Ok(Some(mut fields)) = Fields::of_line(&bytes) {
-                for (_, raw) in fields.by_ref() {
-                    let inner = raw.fields().count() + raw.items().count();
-                    prop_assert!(inner <= bytes.len());
-                    drop((raw.text(), raw.unsigned(), raw.float(), raw.field("a")));
-                }
-                let whole = fields.close().is_ok();
-                prop_assert!(whole || serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_err());
+            if let Some(raw) = Raw::parse(&bytes) {
+                let inner = raw.fields().count() + raw.items().count();
+                prop_assert!(inner <= bytes.len());
+                drop((raw.text(), raw.unsigned(), raw.float(), raw.field("a")));
+            } else {
+                prop_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_err());
             }
-        }
-    }
-
-    #[test]
-    fn a_lone_surrogate_and_bytes_that_are_no_text_become_the_replacement_character() {
-        for (written, read) in [
-            (&b"\"a\\ud800b\""[..], "a\u{fffd}b"),
-            (b"\"\\udc00\"", "\u{fffd}"),
-            (b"\"\\ud83d\\ude00\"", "\u{1F600}"),
-            (b"\"\\ud83d\\u0041\"", "\u{fffd}A"),
-            (b"\"\\ud83d\"", "\u{fffd}"),
-            (b"\"a\xffb\"", "a\u{fffd}b"),
-            (b"\"\\n\xe2\x80\"", "\n\u{fffd}"),
-            (b"\"a\0b\"", "a\0b"),
-            (b"\"\\x\"", "x"),
-            (b"\"\\u00zz\"", "u00zz"),
-        ] {
-            assert_eq!(Raw::parse(written).unwrap().text().unwrap(), read, "{written:?}");
         }
     }
 
@@ -484,8 +392,6 @@ mod tests {
     fn a_hundred_thousand_brackets_are_skipped_without_a_deep_stack() {
         let deep =
             [b"{\"a\":".as_slice(), &b"[".repeat(100_000), &b"]".repeat(100_000), b",\"b\":1}"].concat();
-        let mut fields = Fields::of_line(&deep).unwrap().unwrap();
-        assert_eq!(fields.by_ref().count(), 2);
-        assert_eq!(fields.close(), Ok(()));
+        assert_eq!(Raw::parse(&deep).unwrap().fields().count(), 2);
     }
 }

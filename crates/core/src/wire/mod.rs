@@ -5,6 +5,7 @@
 //! line. "FACTS n" and "DRIFT n" in comments name a section of the measured notes that ARCHITECTURE.md sums up.
 
 pub mod claude;
+mod escape;
 mod json;
 pub mod lines;
 pub mod transcript;

@@ -5,9 +5,10 @@
 //! prompt, an interrupt before the first word) is not in this file at all.
 
 use super::Undecodable;
-use super::claude::content::{self, Speaker, UserLine};
+use super::claude::content::{self, Speaker};
+use super::claude::line::{Content, Line};
 use super::claude::{notification, status_code};
-use super::json::{Fields, Object, Raw};
+use super::json::{Cursor, Raw};
 use crate::agent::{AgentEvent, Began, Owner, Reply, Subtype};
 
 /// Appends what `line` means to `out`: at least one event, or none for an empty line.
@@ -16,17 +17,17 @@ use crate::agent::{AgentEvent, Began, Owner, Reply, Subtype};
 /// times, as in the file; a prompt comes with the session and version it was written by, a turn's end as a reply
 /// that names neither turns nor cost.
 pub fn decode(line: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) -> Result<(), Undecodable> {
-    let Some(line) = Object::of_line(line)? else { return Ok(()) };
+    let Some(line) = Line::read(line)? else { return Ok(()) };
     let before = out.len();
-    let kind = line.text("type").unwrap_or_default();
+    let kind = line.get("type").and_then(Raw::text).unwrap_or_default();
     match &*kind {
         "assistant" => assistant(&line, scratch, out),
         "user" => user(&line, scratch, out),
         "attachment" => attachment(&line, scratch, out),
-        "queue-operation" if line.get("operation").is_some_and(|operation| operation.is("enqueue")) => {
+        "queue-operation" if line.is("operation", "enqueue") => {
             notified(line.get("content"), scratch, out);
         }
-        "system" if line.get("subtype").is_some_and(|subtype| subtype.is("turn_duration")) => {
+        "system" if line.is("subtype", "turn_duration") => {
             out.push(AgentEvent::Replied(reply(&line, Subtype::Success, "completed")));
         }
         _ => {}
@@ -38,7 +39,7 @@ pub fn decode(line: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) -> 
 }
 
 /// A sidechain's lines are a subagent's. They do not name the tool call that started it, so its own id stands for it.
-fn owner(line: &Object<'_>) -> Owner {
+fn owner(line: &Line<'_>) -> Owner {
     if line.is_true("isSidechain") {
         Owner::Subagent(line.filled("agentId").unwrap_or_default())
     } else {
@@ -46,11 +47,9 @@ fn owner(line: &Object<'_>) -> Owner {
     }
 }
 
-fn assistant(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
-    let message = line.get("message");
-    let in_message = |name| message.and_then(|message| message.field(name));
+fn assistant(line: &Line<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
     let failed = line.is_true("isApiErrorMessage");
-    if !failed && in_message("model").is_some_and(|model| model.is("<synthetic>")) {
+    if !failed && line.message.model.is_some_and(|model| model.is("<synthetic>")) {
         // "No response requested." fills a gap at resume and answers nothing (INTERACTIVE 2).
         return;
     }
@@ -59,7 +58,7 @@ fn assistant(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>
     let before = out.len();
     content::assistant(&speaker, line, scratch, out);
     // Headless sessions write no line at a turn's end; interactive ones do (`turn_duration`).
-    let headless = line.get("entrypoint").is_some_and(|entrypoint| entrypoint.is("sdk-cli"));
+    let headless = line.is("entrypoint", "sdk-cli");
     if !headless || speaker.owner != Owner::Main {
         return;
     }
@@ -70,7 +69,7 @@ fn assistant(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>
             out.push(AgentEvent::Replied(Reply { is_error: true, api_status, text, ..reply }));
         }
         Some([AgentEvent::Text { text, .. }])
-            if in_message("stop_reason").is_some_and(|why| why.is("end_turn")) =>
+            if line.message.stop_reason.is_some_and(|why| why.is("end_turn")) =>
         {
             let text = Some(text.clone());
             out.push(AgentEvent::Replied(Reply { text, ..reply(line, Subtype::Success, "completed") }));
@@ -79,13 +78,12 @@ fn assistant(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>
     }
 }
 
-fn user(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
+fn user(line: &Line<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
     // A lost task that is only noted for the record starts no turn (2.1.332, INTERACTIVE 4).
     let asides = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "queueTranscriptOnly"];
     let aside = asides.into_iter().any(|name| line.is_true(name)) || is_local_command(line);
     let before = out.len();
-    let user = UserLine { owner: owner(line), result: line.get("toolUseResult"), own_words: !aside };
-    content::user(&user, line, scratch, out);
+    content::user(&owner(line), !aside, line, scratch, out);
     if out[before..].iter().any(|event| matches!(event, AgentEvent::Prompted { .. })) {
         out.push(AgentEvent::Began(Began {
             session: line.filled("sessionId"),
@@ -98,13 +96,13 @@ fn user(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
 }
 
 /// `/exit` and its like, and what they print: no turn follows. (One follows `<bash-input>`, the user's own command.)
-fn is_local_command(line: &Object<'_>) -> bool {
-    let content = line.get("message").and_then(|message| message.field("content")).and_then(Raw::escaped);
+fn is_local_command(line: &Line<'_>) -> bool {
+    let Content::Text(text) = line.message.content else { return false };
     let marks: [&[u8]; 3] = [b"<command-name>", b"<local-command-", b"<bash-stdout>"];
-    content.is_some_and(|text| marks.into_iter().any(|mark| text.starts_with(mark)))
+    text.escaped().is_some_and(|text| marks.into_iter().any(|mark| text.starts_with(mark)))
 }
 
-fn attachment(line: &Object<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
+fn attachment(line: &Line<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
     let Some(attachment) = line.get("attachment") else { return };
     let field = |name| attachment.field(name);
     if owner(line) != Owner::Main {
@@ -134,7 +132,7 @@ fn notified(content: Option<Raw<'_>>, scratch: &mut Vec<u8>, out: &mut Vec<Agent
     }
 }
 
-fn reply(line: &Object<'_>, subtype: Subtype, reason: &str) -> Reply {
+fn reply(line: &Line<'_>, subtype: Subtype, reason: &str) -> Reply {
     Reply {
         subtype,
         is_error: false,
@@ -166,17 +164,19 @@ pub enum FileKind {
 pub fn sniff(first_lines: &[u8]) -> Option<FileKind> {
     let mut stream = false;
     for line in first_lines.split(|byte| *byte == b'\n') {
-        let Ok(Some(fields)) = Fields::of_line(line) else { continue };
-        for (key, value) in fields {
+        let Ok(Some(mut cursor)) = Cursor::of_line(line) else { continue };
+        while let Ok(Some(key)) = cursor.key() {
             match &*key {
                 // Newer transcripts spell the session in both ways, streams in one only.
                 b"sessionId" | b"parentUuid" | b"isSidechain" | b"isSnapshotUpdate" => {
                     return Some(FileKind::Transcript);
                 }
                 b"session_id" => stream = true,
-                b"type" => stream |= value.text().is_some_and(|kind| kind.starts_with("control_")),
                 _ => {}
             }
+            let value = cursor.value();
+            stream |= *key == *b"type"
+                && value.is_ok_and(|kind| kind.text().is_some_and(|kind| kind.starts_with("control_")));
         }
     }
     stream.then_some(FileKind::Stream)

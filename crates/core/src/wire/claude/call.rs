@@ -4,7 +4,8 @@
 //! `fixtures/vectors/ledger.jsonl`. The newer names of collecting tools (FACTS 2) are marked as such.
 
 use crate::agent::Call;
-use crate::wire::json::{Raw, unescape};
+use crate::wire::escape::unescape;
+use crate::wire::json::Raw;
 
 /// Longest summary, in characters.
 const SUMMARY: usize = 200;

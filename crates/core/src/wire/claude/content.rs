@@ -2,10 +2,11 @@
 
 use super::call::classify_raw;
 use super::launch;
-pub(in crate::wire) use super::launch::text_of;
+use super::line::{Block, Content, Line};
 use super::notification;
 use crate::agent::{AgentEvent, Launch, Owner};
-use crate::wire::json::{Object, Raw};
+use crate::wire::escape::unescape;
+use crate::wire::json::Raw;
 
 /// Whose message an `assistant` line is, and whether it stands for a failure.
 #[derive(Debug)]
@@ -16,160 +17,129 @@ pub(in crate::wire) struct Speaker {
     pub(in crate::wire) status: Option<u16>,
 }
 
-/// What a `user` line says beside its message.
-#[derive(Debug)]
-pub(in crate::wire) struct UserLine<'a> {
-    pub(in crate::wire) owner: Owner,
-    /// The structured tool result.
-    pub(in crate::wire) result: Option<Raw<'a>>,
-    /// Whether its text can be a prompt; the agent also writes lines to itself.
-    pub(in crate::wire) own_words: bool,
-}
-
 /// Reads an `assistant` line: texts and tool calls, or an error of the service.
 pub(in crate::wire) fn assistant(
     speaker: &Speaker,
-    line: &Object<'_>,
+    line: &Line<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<AgentEvent>,
 ) {
-    let Some(content) = content(line) else { return };
+    let owner = &speaker.owner;
     if speaker.failed {
-        out.push(AgentEvent::ApiError {
-            owner: speaker.owner.clone(),
-            class: line.filled("error").unwrap_or_default(),
-            status: speaker.status,
-            text: text_of(content, scratch).to_owned(),
-        });
+        let class = line.filled("error").unwrap_or_default();
+        let text = told_text(&line.message.content, scratch).to_owned();
+        out.push(AgentEvent::ApiError { owner: owner.clone(), class, status: speaker.status, text });
         return;
     }
-    if let Some(text) = content.filled() {
-        out.push(AgentEvent::Text { owner: speaker.owner.clone(), text });
-    }
-    for block in content.items() {
-        out.extend(said(Block::of(block), &speaker.owner, scratch));
+    let said = |text: Option<Raw<'_>>| Some(AgentEvent::Text { owner: owner.clone(), text: text?.filled()? });
+    match &line.message.content {
+        Content::Nothing => {}
+        Content::Text(text) => out.extend(said(Some(*text))),
+        Content::Blocks(blocks) => {
+            for block in blocks {
+                if block.is("text") {
+                    out.extend(said(block.text));
+                } else if block.is("tool_use") {
+                    out.extend(called(*block, owner, scratch));
+                }
+            }
+        }
     }
 }
 
-fn said(block: Block<'_>, owner: &Owner, scratch: &mut Vec<u8>) -> Option<AgentEvent> {
-    let kind = block.kind?;
-    if kind.is("text") {
-        let text = block.text.and_then(Raw::filled)?;
-        return Some(AgentEvent::Text { owner: owner.clone(), text });
-    }
-    if !kind.is("tool_use") {
-        return None;
-    }
+fn called(block: Block<'_>, owner: &Owner, scratch: &mut Vec<u8>) -> Option<AgentEvent> {
     let name = block.name.and_then(Raw::filled).unwrap_or_default();
     let call = block.input.map(|input| classify_raw(&name, input, scratch)).unwrap_or_default();
-    Some(AgentEvent::ToolCalled { owner: owner.clone(), id: block.id.and_then(Raw::filled)?, name, call })
+    Some(AgentEvent::ToolCalled { owner: owner.clone(), id: block.id?.filled()?, name, call })
 }
 
-/// Reads a `user` line: tool results with what they launched, notifications, prompts, interrupts.
+/// Reads a `user` line of `owner`: tool results with what they launched, notifications, prompts, interrupts.
+///
+/// `prompts` tells whether its text can be a prompt; the agent also writes lines to itself.
 pub(in crate::wire) fn user(
-    line: &UserLine<'_>,
-    keys: &Object<'_>,
+    owner: &Owner,
+    prompts: bool,
+    line: &Line<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<AgentEvent>,
 ) {
-    let Some(content) = content(keys) else { return };
-    let mut launch = line.result.and_then(launch::of_result);
-    let results = content
-        .items()
-        .filter(|block| block.field("type").is_some_and(|kind| kind.is("tool_result")))
-        .count();
-    for block in content.items().map(Block::of) {
-        if block.kind.is_some_and(|kind| kind.is("tool_result")) {
-            out.extend(returned(line, block, results, &mut launch, scratch));
-        }
+    let mut launch = line.tool_result.as_ref().and_then(launch::ToolResult::launch);
+    let blocks = if let Content::Blocks(blocks) = &line.message.content { blocks.as_slice() } else { &[] };
+    let results = || blocks.iter().filter(|block| block.is("tool_result"));
+    let only = results().nth(1).is_none();
+    for block in results() {
+        let Some(id) = block.tool_use_id.and_then(Raw::filled) else { continue };
+        let is_error = block.is_error.is_some_and(Raw::is_true);
+        let launch = if is_error { None } else { launched(line, *block, only, &mut launch, scratch) };
+        out.push(AgentEvent::ToolReturned { owner: owner.clone(), id, is_error, launch });
     }
     // What is told to a subagent is neither a prompt nor an interrupt of the conversation.
-    if results == 0 && line.owner == Owner::Main {
-        told(line, text_of(content, scratch), keys, out);
+    if results().next().is_none() && *owner == Owner::Main {
+        told(told_text(&line.message.content, scratch), prompts, line, out);
     }
 }
 
-/// One tool result of a line with `results` of them. The line's one structured result belongs to one of them only.
-fn returned(
-    line: &UserLine<'_>,
+/// What one tool result launched. A line has one structured result, which belongs to one of several tool results.
+fn launched(
+    line: &Line<'_>,
     block: Block<'_>,
-    results: usize,
-    launch: &mut Option<Launch>,
+    only: bool,
+    structured: &mut Option<Launch>,
     scratch: &mut Vec<u8>,
-) -> Option<AgentEvent> {
-    let id = block.tool_use_id.and_then(Raw::filled)?;
-    let is_error = block.is_error.is_some_and(Raw::is_true);
-    let of_this = |launch: &Launch, block: Block<'_>| {
-        results == 1
-            || block
-                .content
-                .is_some_and(|text| memchr::memmem::find(text.bytes(), launch.id.as_bytes()).is_some())
+) -> Option<Launch> {
+    let names = |launch: &mut Launch| {
+        let text = block.content.map(Raw::bytes).unwrap_or_default();
+        only || memchr::memmem::find(text, launch.id.as_bytes()).is_some()
     };
-    let launched = if is_error {
-        None
-    } else if launch.as_ref().is_some_and(|launch| of_this(launch, block)) {
-        launch.take().map(|launch| with_output(launch, block, scratch))
-    } else if line.result.is_none_or(|result| !launch::is_plain_output(result)) {
-        block.content.and_then(|content| launch::of_text(content, scratch))
-    } else {
-        None
-    };
-    Some(AgentEvent::ToolReturned { owner: line.owner.clone(), id, is_error, launch: launched })
-}
-
-fn with_output(mut launch: Launch, block: Block<'_>, scratch: &mut Vec<u8>) -> Launch {
-    if launch.output.is_none() {
-        launch.output = block.content.and_then(|content| launch::output_path(content, &launch.id, scratch));
+    if let Some(mut launch) = structured.take_if(names) {
+        if launch.output.is_none() {
+            launch.output = launch::output_path(block.content?, &launch.id, scratch);
+        }
+        return Some(launch);
     }
-    launch
+    if line.tool_result.as_ref().is_some_and(launch::ToolResult::is_plain_output) {
+        return None;
+    }
+    launch::of_text(block.content?, scratch)
 }
 
-fn told(line: &UserLine<'_>, text: &str, keys: &Object<'_>, out: &mut Vec<AgentEvent>) {
+fn told(text: &str, prompts: bool, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
     if notification::is_notification_text(text) {
         out.extend(notification::notifications(text).into_iter().map(AgentEvent::Notified));
-        if line.own_words {
-            out.push(AgentEvent::Prompted { message: keys.filled("uuid"), wakeup: true });
+        if prompts {
+            out.push(AgentEvent::Prompted { message: line.filled("uuid"), wakeup: true });
         }
     } else if text.starts_with("[Request interrupted by user") {
         out.push(AgentEvent::Interrupted);
-    } else if line.own_words && !text.is_empty() {
-        out.push(AgentEvent::Prompted { message: keys.filled("uuid"), wakeup: false });
+    } else if prompts && !text.is_empty() {
+        out.push(AgentEvent::Prompted { message: line.filled("uuid"), wakeup: false });
     }
 }
 
-fn content<'a>(line: &Object<'a>) -> Option<Raw<'a>> {
-    line.get("message")?.field("content")
+fn told_text<'s>(content: &Content<'_>, scratch: &'s mut Vec<u8>) -> &'s str {
+    match content {
+        Content::Nothing => "",
+        Content::Text(text) => joined([*text], scratch),
+        Content::Blocks(blocks) => joined(blocks.iter().filter_map(|block| block.text), scratch),
+    }
 }
 
-/// The fields of a content block that mean something.
-#[derive(Debug, Clone, Copy, Default)]
-struct Block<'a> {
-    kind: Option<Raw<'a>>,
-    id: Option<Raw<'a>>,
-    name: Option<Raw<'a>>,
-    input: Option<Raw<'a>>,
-    text: Option<Raw<'a>>,
-    tool_use_id: Option<Raw<'a>>,
-    content: Option<Raw<'a>>,
-    is_error: Option<Raw<'a>>,
+/// Returns the text of a `content` that is no message's: a string, or a list of text blocks.
+pub(in crate::wire) fn text_of<'s>(content: Raw<'_>, scratch: &'s mut Vec<u8>) -> &'s str {
+    if content.is_list() {
+        joined(content.items().filter_map(|block| block.field("text")), scratch)
+    } else {
+        joined([content], scratch)
+    }
 }
 
-impl<'a> Block<'a> {
-    fn of(block: Raw<'a>) -> Self {
-        let mut fields = Self::default();
-        for (key, value) in block.fields() {
-            match &*key {
-                b"type" => fields.kind = Some(value),
-                b"id" => fields.id = Some(value),
-                b"name" => fields.name = Some(value),
-                b"input" => fields.input = Some(value),
-                b"text" => fields.text = Some(value),
-                b"tool_use_id" => fields.tool_use_id = Some(value),
-                b"content" => fields.content = Some(value),
-                b"is_error" => fields.is_error = Some(value),
-                _ => {}
-            }
+fn joined<'s, 'a>(texts: impl IntoIterator<Item = Raw<'a>>, scratch: &'s mut Vec<u8>) -> &'s str {
+    scratch.clear();
+    for text in texts.into_iter().filter_map(Raw::escaped) {
+        if !scratch.is_empty() {
+            scratch.push(b'\n');
         }
-        fields
+        unescape(text, scratch);
     }
+    std::str::from_utf8(scratch).unwrap_or_default()
 }

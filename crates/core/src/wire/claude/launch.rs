@@ -1,80 +1,102 @@
 //! What a tool result says about background work that it leaves behind (FACTS 1, "Launch results").
 
+use super::content::text_of;
 use crate::agent::Launch;
 use crate::background::Kind;
 use crate::time::At;
-use crate::wire::json::{Raw, unescape};
+use crate::wire::Undecodable;
+use crate::wire::json::{Cursor, Raw};
 
-/// Returns the launch that a structured tool result (`tool_use_result`, `toolUseResult`) announces, without its output
-/// path unless the result names it.
-pub(in crate::wire) fn of_result(result: Raw<'_>) -> Option<Launch> {
-    let mut found = Fields::default();
-    for (key, value) in result.fields() {
-        match &*key {
-            b"backgroundTaskId" => found.shell = value.filled(),
-            b"resumedAgentId" => found.resumed = value.filled(),
-            b"agentId" => found.agent = value.filled(),
-            b"taskId" => found.task = value.filled(),
-            b"isAsync" => found.is_async |= value.is_true(),
-            b"status" => found.is_async |= value.is("async_launched"),
-            b"taskType" => found.is_workflow |= value.is("local_workflow"),
-            b"timeoutMs" | b"persistent" => found.is_monitor = true,
-            b"outputFile" => found.output = value.filled(),
-            b"scheduledFor" => found.scheduled_for = value.unsigned(),
-            b"id" => found.id = value.filled(),
-            b"humanSchedule" => found.is_cron = true,
-            b"nextFireAt" => found.next_fire_at = value.unsigned(),
-            _ => {}
-        }
-    }
-    found.launch()
-}
-
-#[derive(Debug, Default)]
-struct Fields {
-    shell: Option<String>,
-    resumed: Option<String>,
-    agent: Option<String>,
-    task: Option<String>,
-    id: Option<String>,
-    output: Option<String>,
+/// The fields of a structured tool result that tell what it left running.
+#[derive(Debug, Clone, Default)]
+pub(in crate::wire) struct ToolResult<'a> {
+    shell: Option<Raw<'a>>,
+    resumed: Option<Raw<'a>>,
+    agent: Option<Raw<'a>>,
+    followed: Option<Raw<'a>>,
+    id: Option<Raw<'a>>,
+    output: Option<Raw<'a>>,
+    scheduled_for: Option<Raw<'a>>,
+    next_fire_at: Option<Raw<'a>>,
     is_async: bool,
     is_workflow: bool,
     is_monitor: bool,
     is_cron: bool,
-    scheduled_for: Option<u64>,
-    next_fire_at: Option<u64>,
+    is_plain_output: bool,
 }
 
-impl Fields {
-    fn launch(self) -> Option<Launch> {
-        let launch = |id: String, kind: Kind| Launch { id, kind, output: None, due: None, again: false };
-        let mut launch = if let Some(id) = self.shell {
-            launch(id, Kind::Shell)
-        } else if let Some(id) = self.resumed {
-            Launch { again: true, ..launch(id, Kind::Agent) }
-        } else if let (true, Some(id)) = (self.is_async, self.agent) {
-            launch(id, Kind::Agent)
-        } else if let (true, Some(id)) = (self.is_async || self.is_workflow, &self.task) {
-            launch(id.clone(), Kind::Workflow)
-        } else if let (true, Some(id)) = (self.is_monitor, self.task) {
-            launch(id, Kind::Monitor)
-        } else if let Some(due) = self.scheduled_for.filter(|due| *due > 0) {
-            // A refused wake-up says 0 (measured on 2.1.231, m-wakeup-open-nonoop).
-            Launch { due: Some(At(due)), ..launch(format!("wakeup-{due}"), Kind::Wakeup) }
-        } else if let (true, Some(id)) = (self.is_cron, self.id) {
-            Launch { due: self.next_fire_at.map(At), ..launch(format!("cron-{id}"), Kind::Wakeup) }
-        } else {
-            return None;
-        };
-        launch.output = self.output;
-        Some(launch)
+impl<'a> ToolResult<'a> {
+    /// Reads the result that starts at `cursor`; None for anything but an object (an error is a string).
+    pub(in crate::wire) fn read(cursor: &mut Cursor<'a>) -> Result<Option<Self>, Undecodable> {
+        if !cursor.enter(b'{') {
+            cursor.value()?;
+            return Ok(None);
+        }
+        let mut result = Self::default();
+        while let Some(key) = cursor.key()? {
+            let value = cursor.value()?;
+            match &*key {
+                b"backgroundTaskId" => result.shell = Some(value),
+                b"resumedAgentId" => result.resumed = Some(value),
+                b"agentId" => result.agent = Some(value),
+                b"taskId" => result.followed = Some(value),
+                b"isAsync" => result.is_async |= value.is_true(),
+                b"status" => result.is_async |= value.is("async_launched"),
+                b"taskType" => result.is_workflow |= value.is("local_workflow"),
+                b"timeoutMs" | b"persistent" => result.is_monitor = true,
+                b"outputFile" => result.output = Some(value),
+                b"scheduledFor" => result.scheduled_for = Some(value),
+                b"id" => result.id = Some(value),
+                b"humanSchedule" => result.is_cron = true,
+                b"nextFireAt" => result.next_fire_at = Some(value),
+                b"stdout" | b"file" => result.is_plain_output = true,
+                _ => {}
+            }
+        }
+        Ok(Some(result))
     }
-}
 
-/// Whether a structured result speaks for itself, so that the text beside it is only what a command printed.
-pub(in crate::wire) fn is_plain_output(result: Raw<'_>) -> bool {
-    result.is_object() && result.fields().any(|(key, _)| matches!(&*key, b"stdout" | b"file"))
+    /// Whether it speaks for itself, so that the text beside it is only what a command printed or a file holds.
+    pub(in crate::wire) fn is_plain_output(&self) -> bool {
+        self.is_plain_output
+    }
+
+    /// Returns the launch it announces, with its output path if it names one.
+    pub(in crate::wire) fn launch(&self) -> Option<Launch> {
+        let filled = |value: Option<Raw<'_>>| value.and_then(Raw::filled);
+        let moment = |value: Option<Raw<'_>>| value.and_then(Raw::unsigned).filter(|due| *due > 0).map(At);
+        let launch = |id: String, kind: Kind| Launch {
+            id,
+            kind,
+            output: filled(self.output),
+            due: None,
+            again: false,
+        };
+        if let Some(id) = filled(self.shell) {
+            return Some(launch(id, Kind::Shell));
+        }
+        if let Some(id) = filled(self.resumed) {
+            return Some(Launch { again: true, ..launch(id, Kind::Agent) });
+        }
+        if self.is_async
+            && let Some(id) = filled(self.agent)
+        {
+            return Some(launch(id, Kind::Agent));
+        }
+        if let Some(id) = filled(self.followed) {
+            // A bare `taskId` is the agent's to-do list.
+            if self.is_async || self.is_workflow {
+                return Some(launch(id, Kind::Workflow));
+            }
+            return self.is_monitor.then(|| launch(id, Kind::Monitor));
+        }
+        // A refused wake-up is scheduled for 0 (measured on 2.1.231, m-wakeup-open-nonoop).
+        if let Some(due) = moment(self.scheduled_for) {
+            return Some(Launch { due: Some(due), ..launch(format!("wakeup-{}", due.0), Kind::Wakeup) });
+        }
+        let id = filled(self.id).filter(|_| self.is_cron)?;
+        Some(Launch { due: moment(self.next_fire_at), ..launch(format!("cron-{id}"), Kind::Wakeup) })
+    }
 }
 
 /// Returns the launch that the text of a result announces; for results that come without their structured part, as a
@@ -132,30 +154,16 @@ fn may_contain(content: Raw<'_>, word: &[u8]) -> bool {
     memchr::memmem::find(content.bytes(), word).is_some()
 }
 
-/// Returns the text of a `content`: a string, or the text blocks of a list, put together in `scratch`.
-pub(in crate::wire) fn text_of<'s>(content: Raw<'_>, scratch: &'s mut Vec<u8>) -> &'s str {
-    scratch.clear();
-    if let Some(inside) = content.escaped() {
-        unescape(inside, scratch);
-    }
-    for block in content.items() {
-        if let Some(inside) = block.field("text").and_then(Raw::escaped) {
-            if !scratch.is_empty() {
-                scratch.push(b'\n');
-            }
-            unescape(inside, scratch);
-        }
-    }
-    std::str::from_utf8(scratch).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::line::Line;
     use super::*;
 
     #[track_caller]
     fn check(result: &str, expected: Option<(&str, Kind)>) {
-        let launch = of_result(Raw::parse(result.as_bytes()).unwrap());
+        let line = format!("{{\"tool_use_result\":{result}}}");
+        let line = Line::read(line.as_bytes()).unwrap().unwrap();
+        let launch = line.tool_result.and_then(|result| result.launch());
         assert_eq!(launch.as_ref().map(|launch| (launch.id.as_str(), launch.kind)), expected, "{result}");
     }
 

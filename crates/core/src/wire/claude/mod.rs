@@ -9,15 +9,17 @@ mod capability;
 pub(in crate::wire) mod content;
 mod input;
 mod launch;
+pub(in crate::wire) mod line;
 pub(in crate::wire) mod notification;
 
 pub use call::classify;
 pub use capability::{Capabilities, capabilities};
 pub use input::{Control, Launching, args, control_line, message_line};
 
-use self::content::{Speaker, UserLine};
+use self::content::Speaker;
+use self::line::Line;
 use super::Undecodable;
-use super::json::{Object, Raw};
+use super::json::Raw;
 use crate::agent::{AgentEvent, Began, LiveEntry, MessageState, Owner, RateLimit, Reply, Subtype, Wakeup};
 use crate::background::Kind;
 use crate::time::At;
@@ -27,13 +29,12 @@ use crate::time::At;
 /// `scratch` is room for texts that are looked at and not kept; what it holds afterwards has no meaning. Pass the same
 /// one for each line. When a line is undecodable, `out` is as before.
 pub fn decode(line: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) -> Result<(), Undecodable> {
-    // The type can come after all else (2.1.332 writes it late in a `result`), so the keys are gathered first.
-    let Some(line) = Object::of_line(line)? else { return Ok(()) };
+    let Some(line) = Line::read(line)? else { return Ok(()) };
     let before = out.len();
-    let kind = line.text("type").unwrap_or_default();
+    let kind = line.get("type").and_then(Raw::text).unwrap_or_default();
     match &*kind {
         "assistant" => content::assistant(&speaker(&line), &line, scratch, out),
-        "user" => content::user(&user_line(&line), &line, scratch, out),
+        "user" => content::user(&owner(&line), !line.is_true("isSynthetic"), &line, scratch, out),
         "system" => system(&line, out),
         "result" => out.push(AgentEvent::Replied(reply(&line))),
         "command_lifecycle" => out.extend(lifecycle(&line)),
@@ -51,23 +52,18 @@ pub fn decode(line: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) -> 
     Ok(())
 }
 
-fn speaker(line: &Object<'_>) -> Speaker {
-    let owner = line.filled("parent_tool_use_id").map_or(Owner::Main, Owner::Subagent);
+fn owner(line: &Line<'_>) -> Owner {
+    line.filled("parent_tool_use_id").map_or(Owner::Main, Owner::Subagent)
+}
+
+fn speaker(line: &Line<'_>) -> Speaker {
     // `is_api_error_message` is there from 2.1.222 on, `error` always (DRIFT 2, 5).
     let failed = line.is_true("is_api_error_message") || line.filled("error").is_some();
-    Speaker { owner, failed, status: line.get("api_error_status").and_then(status_code) }
+    Speaker { owner: owner(line), failed, status: line.get("api_error_status").and_then(status_code) }
 }
 
-fn user_line<'a>(line: &Object<'a>) -> UserLine<'a> {
-    UserLine {
-        owner: line.filled("parent_tool_use_id").map_or(Owner::Main, Owner::Subagent),
-        result: line.get("tool_use_result"),
-        own_words: !line.is_true("isSynthetic"),
-    }
-}
-
-fn system(line: &Object<'_>, out: &mut Vec<AgentEvent>) {
-    let subtype = line.text("subtype").unwrap_or_default();
+fn system(line: &Line<'_>, out: &mut Vec<AgentEvent>) {
+    let subtype = line.get("subtype").and_then(Raw::text).unwrap_or_default();
     match &*subtype {
         "init" => out.push(AgentEvent::Began(Began {
             session: line.filled("session_id"),
@@ -80,7 +76,7 @@ fn system(line: &Object<'_>, out: &mut Vec<AgentEvent>) {
         "task_started" => out.extend(line.filled("task_id").map(|id| AgentEvent::Started {
             id,
             tool_call: line.filled("tool_use_id"),
-            kind: line.text("task_type").and_then(|name| notification::kind(&name)),
+            kind: line.get("task_type").and_then(Raw::text).and_then(|name| notification::kind(&name)),
             description: line.filled("description").unwrap_or_default(),
             by_subagent: line.is_true("owned_by_subagent"),
         })),
@@ -97,7 +93,7 @@ fn system(line: &Object<'_>, out: &mut Vec<AgentEvent>) {
             AgentEvent::Notified(notification::notification(
                 id,
                 line.filled("tool_use_id"),
-                line.text("status").and_then(|word| notification::end_status(&word)),
+                line.get("status").and_then(Raw::text).and_then(|word| notification::end_status(&word)),
                 line.filled("summary").unwrap_or_default(),
                 line.filled("output_file"),
             ))
@@ -129,7 +125,7 @@ fn live_set(tasks: Raw<'_>) -> AgentEvent {
     AgentEvent::LiveSet(tasks.items().filter_map(entry).collect())
 }
 
-fn reply(line: &Object<'_>) -> Reply {
+fn reply(line: &Line<'_>) -> Reply {
     let subtype = match line.filled("subtype").unwrap_or_default() {
         success if success == "success" => Subtype::Success,
         turns if turns == "error_max_turns" => Subtype::MaxTurns,
@@ -148,7 +144,7 @@ fn reply(line: &Object<'_>) -> Reply {
         subtype,
         is_error,
         turns: line.get("num_turns").and_then(Raw::unsigned).unwrap_or_default(),
-        text: line.text("result").map(Into::into),
+        text: line.get("result").and_then(Raw::text).map(Into::into),
         terminal_reason: line.filled("terminal_reason"),
         api_status: line.get("api_error_status").and_then(status_code),
         errors: texts(line.get("errors")),
@@ -162,8 +158,8 @@ fn reply(line: &Object<'_>) -> Reply {
     }
 }
 
-fn lifecycle(line: &Object<'_>) -> Option<AgentEvent> {
-    let state = match &*line.text("state")? {
+fn lifecycle(line: &Line<'_>) -> Option<AgentEvent> {
+    let state = match &*line.get("state")?.text()? {
         "queued" => MessageState::Queued,
         "started" => MessageState::Started,
         "completed" => MessageState::Completed,
@@ -174,7 +170,7 @@ fn lifecycle(line: &Object<'_>) -> Option<AgentEvent> {
     Some(AgentEvent::Lifecycle { message: line.filled("command_uuid")?, state, wakeup })
 }
 
-fn rate_limit(line: &Object<'_>) -> Option<AgentEvent> {
+fn rate_limit(line: &Line<'_>) -> Option<AgentEvent> {
     let info = line.get("rate_limit_info").filter(|info| info.is_object())?;
     // Whole seconds since the epoch (FACTS 1); a number that large can only be milliseconds.
     let moment = |stamp: u64| At(if stamp < 100_000_000_000 { stamp * 1000 } else { stamp });
@@ -186,7 +182,7 @@ fn rate_limit(line: &Object<'_>) -> Option<AgentEvent> {
 }
 
 /// FACTS 7: a permission prompt, or a question that only a person can answer.
-fn asked(line: &Object<'_>) -> Option<AgentEvent> {
+fn asked(line: &Line<'_>) -> Option<AgentEvent> {
     let request = line
         .get("request")
         .filter(|request| request.field("subtype").is_some_and(|kind| kind.is("can_use_tool")))?;
@@ -200,7 +196,7 @@ fn asked(line: &Object<'_>) -> Option<AgentEvent> {
     })
 }
 
-fn answered(line: &Object<'_>) -> Option<AgentEvent> {
+fn answered(line: &Line<'_>) -> Option<AgentEvent> {
     let response = line.get("response")?;
     let ok = response.field("subtype").is_some_and(|kind| kind.is("success"));
     Some(AgentEvent::ControlAnswered { request: response.field("request_id").and_then(Raw::filled)?, ok })
