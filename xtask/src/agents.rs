@@ -1,0 +1,18 @@
+//! Installs the pinned versions of the real agent CLI.
+
+use bursar_testkit::{AgentVersion, agent};
+
+use crate::Outcome;
+use crate::step::on_path;
+
+pub(crate) fn run() -> Outcome {
+    if on_path("claude") {
+        println!("`claude` is on PATH; the tests leave it alone and use their own pinned versions");
+    }
+    for version in AgentVersion::ALL {
+        let installed = agent::install(version)?;
+        let verb = if installed.fresh { "installed" } else { "present" };
+        println!("agent {version}: {verb}, {}", installed.path.display());
+    }
+    Ok(())
+}
