@@ -14,6 +14,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::agent::{AgentVersion, agent_path};
+use crate::processes;
 
 /// Why a home could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -43,11 +44,14 @@ pub enum HomeError {
     },
 }
 
-/// Folders and environment for one agent, gone when dropped.
+/// Folders and environment for one agent. When dropped, the folders are gone and so is every process that carries
+/// this environment: an orphaned shell, a holder, an agent that a failed test left behind.
 #[derive(Debug)]
 pub struct AgentHome {
     root: TempDir,
     base_url: String,
+    /// The made-up credential: its variable and its value.
+    credential: (&'static str, &'static str),
     extra: Vec<(String, String)>,
 }
 
@@ -70,7 +74,15 @@ impl AgentHome {
             fs::create_dir(root.path().join(folder))
                 .map_err(|source| HomeError::Io { doing: "make the folders of the home", source })?;
         }
-        Ok(Self { root, base_url, extra: Vec::new() })
+        Ok(Self { root, base_url, credential: ("ANTHROPIC_API_KEY", "dummy"), extra: Vec::new() })
+    }
+
+    /// Makes the agent believe that it is signed in with a subscription, by a made-up token in place of the made-up key.
+    ///
+    /// Only then does it read the usage limits in the model's headers and tell of them in `rate_limit_event`.
+    pub fn with_subscription(mut self) -> Self {
+        self.credential = ("CLAUDE_CODE_OAUTH_TOKEN", "dummy");
+        self
     }
 
     /// Makes `work` a git repository with no commit.
@@ -135,7 +147,7 @@ impl AgentHome {
             ("LANG", "C.UTF-8".to_owned()),
             ("XDG_STATE_HOME", folder(self.state())),
             ("ANTHROPIC_BASE_URL", self.base_url.clone()),
-            ("ANTHROPIC_API_KEY", "dummy".to_owned()),
+            (self.credential.0, self.credential.1.to_owned()),
             ("CLAUDE_CODE_TMPDIR", folder(self.tmp())),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
             ("DISABLE_TELEMETRY", "1".to_owned()),
@@ -152,6 +164,11 @@ impl AgentHome {
             }
         }
         env
+    }
+
+    /// Returns the ids of the processes that run with this environment, wherever they are in the process tree.
+    pub fn processes(&self) -> Vec<i32> {
+        processes::marked(&self.root().to_string_lossy())
     }
 
     /// Returns a command that runs `program` in `work` with this environment and nothing else.
@@ -177,6 +194,12 @@ impl AgentHome {
             "bypassPermissions",
         ]);
         command
+    }
+}
+
+impl Drop for AgentHome {
+    fn drop(&mut self) {
+        processes::kill_marked(&self.root().to_string_lossy());
     }
 }
 
@@ -240,6 +263,17 @@ mod tests {
             let home = AgentHome::new("http://127.0.0.1:9").unwrap();
             assert!(matches!(home.with_env(name, "x"), Err(HomeError::Sealed { .. })), "{name}");
         }
+    }
+
+    #[test]
+    fn what_runs_with_the_environment_is_found_and_ended_with_it() {
+        let home = AgentHome::new("http://127.0.0.1:9").unwrap();
+        let mut child = home.command("/bin/sleep").arg("60").spawn().unwrap();
+        assert_eq!(home.processes(), [i32::try_from(child.id()).unwrap()]);
+
+        drop(home);
+
+        assert!(!child.wait().unwrap().success());
     }
 
     #[test]

@@ -8,10 +8,11 @@
 pub mod agent;
 pub mod home;
 pub mod model;
+pub mod processes;
 pub mod scripted;
 pub mod workspace;
 
-pub use agent::{AgentVersion, DirectAgent, InstallError, agent_path};
+pub use agent::{AgentVersion, DirectAgent, InstallError, agent_path, on_every_version};
 pub use home::{AgentHome, HomeError};
 pub use model::{Gate, ModelRequest, ModelServer, Script, Step};
 pub use scripted::{AgentScript, AttemptScript, Reply, ScriptedAgent, Shell};

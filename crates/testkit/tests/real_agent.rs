@@ -4,31 +4,15 @@
 
 use std::time::Duration;
 
-use bursar_testkit::{AgentHome, AgentVersion, DirectAgent, Gate, ModelServer, Script, Step};
+use bursar_testkit::{
+    AgentHome, AgentVersion, DirectAgent, Gate, ModelServer, Script, Step, on_every_version,
+};
 
 /// Generous, since the agent starts slowly on a busy machine.
 const BOUND: Duration = Duration::from_secs(90);
 
 /// Characters that quoting, JSON, a shell or a terminal could spoil.
 const AWKWARD: &str = "it's $HOME `id` \"x\" ; rm -rf ~ !!\nsecond line\ttab \\ back\\nslash\r\n🦀 e\u{301} \u{202e}bidi \u{2028} %s";
-
-/// Runs `test` on all pinned versions at once, and names the version in a failure.
-fn on_every_version(test: impl Fn(AgentVersion) + Sync) {
-    std::thread::scope(|scope| {
-        let runs = AgentVersion::ALL.map(|version| {
-            (
-                version,
-                scope.spawn({
-                    let test = &test;
-                    move || test(version)
-                }),
-            )
-        });
-        let failed: Vec<AgentVersion> =
-            runs.into_iter().filter_map(|(version, run)| run.join().is_err().then_some(version)).collect();
-        assert!(failed.is_empty(), "failed on {failed:?}");
-    });
-}
 
 fn held(home: &AgentHome, version: AgentVersion) -> DirectAgent {
     let mut command = home.agent(version);
@@ -67,7 +51,8 @@ fn the_model_receives_the_bytes_that_were_sent() {
 
         agent.send(AWKWARD, None).unwrap();
         agent.wait_for("result", 1, BOUND).unwrap();
-        agent.send("second", None).unwrap();
+        let long = AWKWARD.repeat((200 << 10) / AWKWARD.len());
+        agent.send(&long, None).unwrap();
         agent.wait_for("result", 2, BOUND).unwrap();
         agent.close_input();
         agent.wait_for_exit(BOUND).unwrap();
@@ -75,7 +60,7 @@ fn the_model_receives_the_bytes_that_were_sent() {
         let requests = model.main_requests();
         assert_eq!(requests.len(), 2);
         assert!(requests[0].received_exactly(AWKWARD), "{:?}", requests[0].new_texts());
-        assert!(requests[1].received_exactly("second") && !requests[1].received_exactly(AWKWARD));
+        assert!(requests[1].received_exactly(&long) && !requests[1].received_exactly(AWKWARD));
         assert!(requests[0].tools.iter().any(|tool| tool == "Bash"));
         assert_eq!(requests[0].headers["x-api-key"], "[redacted]");
         model.assert_no_faults();
@@ -182,5 +167,57 @@ fn a_stream_that_is_cut_is_asked_again_and_answered_by_the_next_step() {
 
         let result = agent.events("result").pop().unwrap();
         assert_eq!(result["result"], "whole answer", "{result}");
+    });
+}
+
+#[test]
+fn a_usage_limit_is_told_to_a_subscriber_with_its_reset() {
+    on_every_version(|version| {
+        let script = Script::new().then(Step::usage_limit("five_hour", 4_000_000_000).forever());
+        let model = ModelServer::start(script).unwrap();
+        let home = AgentHome::new(model.base_url()).unwrap().with_subscription();
+        let mut agent = DirectAgent::start(home.agent(version)).unwrap();
+        agent.write(b"go").unwrap();
+        agent.close_input();
+
+        agent.wait_for_exit(BOUND).unwrap();
+
+        let limit = agent.events("rate_limit_event").pop().unwrap();
+        assert_eq!(limit["rate_limit_info"]["status"], "rejected");
+        assert_eq!(limit["rate_limit_info"]["resetsAt"], 4_000_000_000_u64);
+    });
+}
+
+#[test]
+fn lifecycle_follows_every_message_and_some_versions_name_it_in_the_result() {
+    const IDS: [&str; 2] = ["6f1c1c0e-0000-4000-8000-000000000001", "6f1c1c0e-0000-4000-8000-000000000002"];
+    on_every_version(|version| {
+        let script = Script::new().then(Step::text("done")).then(Step::shell("true").forever());
+        let model = ModelServer::start(script).unwrap();
+        let home = AgentHome::new(model.base_url()).unwrap();
+        let mut command = home.agent(version);
+        command.args(["--input-format", "stream-json", "--max-turns", "1"]);
+        let mut agent = DirectAgent::start(command).unwrap();
+
+        agent.send("one", Some(IDS[0])).unwrap();
+        agent.wait_for("result", 1, BOUND).unwrap();
+        agent.send("two", Some(IDS[1])).unwrap();
+        let results = agent.wait_for("result", 2, BOUND).unwrap();
+        agent.close_input();
+        agent.wait_for_exit(BOUND).unwrap();
+
+        let ids = results.iter().map(|result| result["user_message_uuid"].as_str()).collect::<Vec<_>>();
+        assert_eq!(results[1]["subtype"], "error_max_turns");
+        assert_eq!(
+            ids,
+            match version {
+                AgentVersion::Floor => [None, None],
+                AgentVersion::Kills => [Some(IDS[0]), None],
+                AgentVersion::Waits => [Some(IDS[0]), Some(IDS[1])],
+            }
+        );
+        let states: Vec<_> =
+            agent.events("command_lifecycle").iter().map(|event| event["state"].clone()).collect();
+        assert_eq!(states, ["queued", "started", "completed", "queued", "started", "completed"]);
     });
 }

@@ -24,6 +24,21 @@ pub fn agent_path(version: AgentVersion) -> PathBuf {
     }
 }
 
+/// Runs `test` on all pinned versions at once.
+///
+/// # Panics
+/// When it fails on one; the message names the versions, each failure has been printed by itself.
+pub fn on_every_version(test: impl Fn(AgentVersion) + Sync) {
+    let test = &test;
+    let failed: Vec<&str> = std::thread::scope(|scope| {
+        let runs = AgentVersion::ALL.map(|version| (version, scope.spawn(move || test(version))));
+        runs.into_iter()
+            .filter_map(|(version, run)| run.join().is_err().then_some(version.number()))
+            .collect()
+    });
+    assert!(failed.is_empty(), "failed on {}", failed.join(" and "));
+}
+
 /// Writes an error and its causes on one line each.
 fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -190,9 +190,14 @@ pub fn unknown_session(text: &str) -> Value {
     let mut result = result("error_during_execution", true, 0);
     set(
         &mut result,
-        json!({"errors": [text], "stop_reason": null, "user_message_uuid": null,
-                            "user_message_uuids": null}),
+        json!({"errors": [text], "stop_reason": null, "user_message_uuid": null, "user_message_uuids": null}),
     );
+    if let Value::Object(members) = &mut result {
+        // No turn was begun, so nothing is told about one.
+        members.retain(|key, _| {
+            !["fast_mode_state", "model_usage_since_last_result", "queued_turn_count"].contains(&key.as_str())
+        });
+    }
     result
 }
 
