@@ -25,6 +25,8 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     pub patience: Patience,
     pub(crate) begin: Begin,
+    #[cfg(test)]
+    pub(crate) crash: crate::tests::Crash,
 }
 
 impl Context {
@@ -37,6 +39,8 @@ impl Context {
             clock: Arc::new(SystemClock),
             patience: Patience::default(),
             begin: Begin::default(),
+            #[cfg(test)]
+            crash: crate::tests::Crash::default(),
         }
     }
 }

@@ -68,7 +68,11 @@ pub(crate) struct Step {
 pub(crate) enum Stuck {
     Store(StoreError),
     /// The mirror lacks bytes the log has folded. Folding goes on once they are back.
-    Short { attempt: AttemptId, have: u64, need: u64 },
+    Short {
+        attempt: AttemptId,
+        have: u64,
+        need: u64,
+    },
 }
 
 impl From<StoreError> for Stuck {
@@ -82,13 +86,9 @@ impl Stuck {
     pub(crate) fn into_error(self, run: &RunId, cause: &str) -> RunnerError {
         match self {
             Self::Store(error) => error.into(),
-            Self::Short { attempt, have, need } => RunnerError::MirrorShort {
-                run: run.clone(),
-                attempt,
-                have,
-                need,
-                cause: cause.to_owned(),
-            },
+            Self::Short { attempt, have, need } => {
+                RunnerError::MirrorShort { run: run.clone(), attempt, have, need, cause: cause.to_owned() }
+            }
         }
     }
 }

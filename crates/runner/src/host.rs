@@ -140,6 +140,9 @@ pub enum HostError {
     /// The link broke while the answer was awaited: ask again.
     #[error("the link broke: {detail}")]
     Cut { detail: String },
+    /// The host was reached but could not do it: a tool is missing, its disk is full, it answered nonsense.
+    #[error("the host failed: {detail}")]
+    Failed { detail: String, hint: String },
     /// The host, or its sign-in, said no; asking again would not help.
     #[error("the host refused: {}", .0.detail)]
     Refused(Refusal),

@@ -30,14 +30,22 @@
 //! Read next: `attend.rs` for the entries, `host.rs` for what is asked of a host, `record.rs` for what watchers get.
 
 mod attend;
+mod carry;
+mod contact;
 mod context;
+mod driver;
 mod error;
 mod fold;
 mod folded;
+mod follow;
 mod host;
 mod lock;
+mod reader;
 mod record;
+mod run_clock;
 mod store;
+#[cfg(test)]
+mod tests;
 mod updates;
 mod view;
 

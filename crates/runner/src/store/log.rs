@@ -104,9 +104,10 @@ impl Store {
         rows.into_iter()
             .map(|(seq, at, attempt, end, fact)| {
                 let body = match (attempt, end, fact) {
-                    (Some(attempt), Some(end), None) => {
-                        Body::Output { attempt: AttemptId(attempt), end: u64::try_from(end).unwrap_or_default() }
-                    }
+                    (Some(attempt), Some(end), None) => Body::Output {
+                        attempt: AttemptId(attempt),
+                        end: u64::try_from(end).unwrap_or_default(),
+                    },
                     (_, _, Some(fact)) => Body::Fact(parse(run, &fact)?),
                     (_, _, None) => Body::Begun,
                 };

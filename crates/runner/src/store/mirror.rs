@@ -53,7 +53,12 @@ impl Mirrors {
     }
 
     /// Reads bytes at this offset, as many as are there and fit.
-    pub(crate) fn read(&mut self, attempt: AttemptId, from: u64, into: &mut [u8]) -> Result<usize, StoreError> {
+    pub(crate) fn read(
+        &mut self,
+        attempt: AttemptId,
+        from: u64,
+        into: &mut [u8],
+    ) -> Result<usize, StoreError> {
         let Some(mirror) = self.mirror(attempt, false)? else {
             return Ok(0);
         };

@@ -64,7 +64,8 @@ impl Store {
         let own = self.writes.load(Ordering::Acquire);
         let others = self
             .connection()
-            .query_row("PRAGMA data_version", [], |row| row.get(0))
+            .prepare_cached("PRAGMA data_version")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
             .map_err(|error| self.failed(error))?;
         Ok(Mark { others, own })
     }

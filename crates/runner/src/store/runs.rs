@@ -168,7 +168,10 @@ impl Store {
     pub fn ask(&self, run: &RunId, ask: &Ask, now: At) -> Result<bool, StoreError> {
         let ask = json(run, ask)?;
         self.connection()
-            .execute("INSERT INTO asks (run, at, ask) VALUES (?1, ?2, ?3)", params![run.0, integer(now.0), ask])
+            .execute(
+                "INSERT INTO asks (run, at, ask) VALUES (?1, ?2, ?3)",
+                params![run.0, integer(now.0), ask],
+            )
             .map_err(|error| self.failed(error))?;
         self.wrote();
         DriverLock::is_taken(&self.run_dir(run))
@@ -185,7 +188,9 @@ impl Store {
         connection
             .prepare_cached("SELECT id FROM runs WHERE finished_at < ?1 ORDER BY finished_at, id")
             .and_then(|mut statement| {
-                statement.query_map([integer(at.0)], |row| row.get(0).map(RunId))?.collect::<Result<Vec<_>, _>>()
+                statement
+                    .query_map([integer(at.0)], |row| row.get(0).map(RunId))?
+                    .collect::<Result<Vec<_>, _>>()
             })
             .map_err(|error| self.failed(error))
     }
@@ -195,7 +200,9 @@ impl Store {
         let connection = self.connection();
         connection
             .prepare_cached("SELECT DISTINCT host FROM runs ORDER BY host")
-            .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>())
+            .and_then(|mut statement| {
+                statement.query_map([], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()
+            })
             .map_err(|error| self.failed(error))
     }
 
@@ -207,12 +214,15 @@ impl Store {
             bytes += fs::metadata(&path).map_or(0, |metadata| metadata.len());
         }
         let mut connection = self.connection();
-        let removed = connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
-            for (table, column) in [("decisions", "run"), ("asks", "run"), ("facts", "run"), ("runs", "id")] {
-                transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), [&run.0])?;
-            }
-            transaction.commit()
-        });
+        let removed =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
+                for (table, column) in
+                    [("decisions", "run"), ("asks", "run"), ("facts", "run"), ("runs", "id")]
+                {
+                    transaction.execute(&format!("DELETE FROM {table} WHERE {column} = ?1"), [&run.0])?;
+                }
+                transaction.commit()
+            });
         removed.map_err(|error| self.failed(error))?;
         drop(connection);
         self.wrote();
@@ -288,9 +298,11 @@ pub(super) fn moment(number: i64) -> At {
 }
 
 pub(super) fn json<T: Serialize>(run: &RunId, value: &T) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|error| StoreError::Unreadable { run: run.clone(), what: error.to_string() })
+    serde_json::to_string(value)
+        .map_err(|error| StoreError::Unreadable { run: run.clone(), what: error.to_string() })
 }
 
 pub(super) fn parse<T: DeserializeOwned>(run: &RunId, text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::Unreadable { run: run.clone(), what: error.to_string() })
+    serde_json::from_str(text)
+        .map_err(|error| StoreError::Unreadable { run: run.clone(), what: error.to_string() })
 }

@@ -99,8 +99,7 @@ fn prepare(file: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     if version(connection).map_err(failed)? == KNOWN {
         return Ok(());
     }
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     // Another process may have been first.
     let found = version(&transaction).map_err(failed)?;
     check_version(file, found)?;
