@@ -31,7 +31,13 @@ pub enum AgentEvent {
     /// The full set of background tasks that run at this moment.
     LiveSet(Vec<LiveEntry>),
     /// Something that is followed by an id began; NOT by itself evidence of background work (FACTS 1).
-    Started { id: String, tool_call: Option<String>, kind: Option<Kind>, description: String, by_subagent: bool },
+    Started {
+        id: String,
+        tool_call: Option<String>,
+        kind: Option<Kind>,
+        description: String,
+        by_subagent: bool,
+    },
     /// A followed piece of work moved on or ended; `status` None is interim and ends nothing.
     Updated { id: String, status: Option<EndStatus>, ended: Option<At>, detail: Option<String> },
     /// The agent was notified about a followed piece of work; `status` None is interim and ends nothing.

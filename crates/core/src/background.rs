@@ -263,7 +263,13 @@ impl Background {
 
     /// The host's evidence about work whose agent is gone: processes that carry the run's marker still live (or not),
     /// and what the last line of the output file says.
-    pub fn host_evidence(&mut self, at: At, id: &str, some_process_lives: bool, tail: Option<&str>) -> Vec<Change> {
+    pub fn host_evidence(
+        &mut self,
+        at: At,
+        id: &str,
+        some_process_lives: bool,
+        tail: Option<&str>,
+    ) -> Vec<Change> {
         let Some(entry) = self.entry_mut(id) else { return Vec::new() };
         if !entry.orphaned || entry.notified || entry.kind != Kind::Shell {
             return Vec::new();
@@ -288,14 +294,21 @@ impl Background {
         if !entry.state.is_live() && entry.ended.is_none() {
             entry.ended = Some(at);
         }
-        if before == (entry.state, entry.exit) { Vec::new() } else { vec![Change::Touched { id: id.to_owned() }] }
+        if before == (entry.state, entry.exit) {
+            Vec::new()
+        } else {
+            vec![Change::Touched { id: id.to_owned() }]
+        }
     }
 
     /// No process of the run lives: shells of a gone agent that nothing else explains were stopped with it.
     pub fn none_lives(&mut self, at: At) -> Vec<Change> {
         let mut changes = Vec::new();
         for entry in &mut self.entries {
-            if entry.orphaned && entry.kind == Kind::Shell && matches!(entry.state, State::Unknown | State::Running) {
+            if entry.orphaned
+                && entry.kind == Kind::Shell
+                && matches!(entry.state, State::Unknown | State::Running)
+            {
                 if entry.state == State::Running {
                     entry.state = State::Unknown;
                     entry.ended = Some(at);
@@ -365,7 +378,8 @@ impl Background {
 
     fn open(&mut self, at: At, launch: &Launch, owner: &Owner, changes: &mut Vec<Change>) {
         let loose = self.take_loose(&launch.id);
-        let by_subagent = matches!(owner, Owner::Subagent(_)) || loose.as_ref().is_some_and(|l| l.by_subagent);
+        let by_subagent =
+            matches!(owner, Owner::Subagent(_)) || loose.as_ref().is_some_and(|l| l.by_subagent);
         let description = loose.as_ref().map(|l| l.description.clone()).unwrap_or_default();
         match self.entry_mut(&launch.id) {
             Some(entry) => {

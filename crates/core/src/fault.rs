@@ -78,7 +78,9 @@ pub fn judge(reply: &Reply, signs: &Signs, now: At) -> Option<Fault> {
         }
         Subtype::MaxTurns => return Some(Fault::MaxTurns),
         Subtype::Budget => return Some(Fault::Budget),
-        Subtype::Execution | Subtype::Other(_) if session_unknown(reply) => return Some(Fault::SessionUnknown),
+        Subtype::Execution | Subtype::Other(_) if session_unknown(reply) => {
+            return Some(Fault::SessionUnknown);
+        }
         Subtype::Success | Subtype::Execution | Subtype::Other(_) => {}
     }
     let (class, told) = signs.api_error.clone().unwrap_or_default();
@@ -89,7 +91,9 @@ pub fn judge(reply: &Reply, signs: &Signs, now: At) -> Option<Fault> {
         (Some(429), _) | (_, "rate_limit") => Some(limit(text, signs, now)),
         (Some(401 | 403), _) | (_, "authentication_failed") => Some(Fault::SignIn),
         (Some(400 | 402 | 404 | 413 | 422), _) => Some(Fault::BadRequest),
-        (_, "model_not_found" | "invalid_request" | "billing_error" | "image_error") => Some(Fault::BadRequest),
+        (_, "model_not_found" | "invalid_request" | "billing_error" | "image_error") => {
+            Some(Fault::BadRequest)
+        }
         (Some(500..), _) | (_, "server_error" | "overloaded") => Some(Fault::Overloaded),
         (Some(408 | 409 | 425), _) => Some(Fault::Overloaded),
         _ if matches!(reply.terminal_reason.as_deref(), Some("prompt_too_long" | "image_error")) => {
@@ -105,7 +109,8 @@ pub fn judge(reply: &Reply, signs: &Signs, now: At) -> Option<Fault> {
 
 /// The agent names this in English only; there is no field for it (FACTS 3).
 fn session_unknown(reply: &Reply) -> bool {
-    reply.turns == 0 && reply.errors.iter().any(|error| error.starts_with("No conversation found with session ID"))
+    reply.turns == 0
+        && reply.errors.iter().any(|error| error.starts_with("No conversation found with session ID"))
 }
 
 fn limit(text: &str, signs: &Signs, now: At) -> Fault {

@@ -18,11 +18,13 @@ pub mod instruction;
 pub mod ladder;
 pub mod ledger;
 pub mod notice;
+pub mod offline;
 pub mod outcome;
 pub mod phase;
 pub mod policy;
 pub mod reset;
 pub mod run;
+pub mod tally;
 pub mod time;
 pub mod wire;
 

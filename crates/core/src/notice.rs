@@ -23,20 +23,55 @@ pub struct Notice {
 /// The kinds of notice; each is one event of the NDJSON output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
-    RunStarted { prompt_bytes: usize, resume: Option<SessionId> },
-    AttemptStarted { attempt: AttemptId, pid: u32, found: bool },
-    ReplyStarted { attempt: AttemptId, reply: u32, origin: ReplyOrigin, model: Option<String>, agent_version: Option<String> },
-    Text { owner: Owner, text: String },
-    ToolCalled { owner: Owner, id: String, name: String, summary: String },
-    ToolReturned { owner: Owner, id: String, is_error: bool },
+    RunStarted {
+        prompt_bytes: usize,
+        resume: Option<SessionId>,
+    },
+    AttemptStarted {
+        attempt: AttemptId,
+        pid: u32,
+        found: bool,
+    },
+    ReplyStarted {
+        attempt: AttemptId,
+        reply: u32,
+        origin: ReplyOrigin,
+        model: Option<String>,
+        agent_version: Option<String>,
+    },
+    Text {
+        owner: Owner,
+        text: String,
+    },
+    ToolCalled {
+        owner: Owner,
+        id: String,
+        name: String,
+        summary: String,
+    },
+    ToolReturned {
+        owner: Owner,
+        id: String,
+        is_error: bool,
+    },
     /// A background task changed.
     Background(Snapshot),
-    PhaseChanged { phase: Phase },
-    LinkChanged { link: Link },
+    PhaseChanged {
+        phase: Phase,
+    },
+    LinkChanged {
+        link: Link,
+    },
     /// Something a person should know that changes nothing.
-    Remark { text: String },
+    Remark {
+        text: String,
+    },
     Decided(Box<Decided>),
-    AttemptEnded { attempt: AttemptId, end: AttemptEnd, skipped_lines: u64 },
+    AttemptEnded {
+        attempt: AttemptId,
+        end: AttemptEnd,
+        skipped_lines: u64,
+    },
     RunFinished(Box<Finished>),
 }
 

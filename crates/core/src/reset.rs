@@ -73,7 +73,9 @@ fn civil(when: &str, now: &Zoned) -> Option<Zoned> {
             month = Some(found);
         } else if let Some(found) = weekday_number(&lower) {
             weekday = Some(found);
-        } else if let Ok(number @ 1..=31) = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<i8>() {
+        } else if let Ok(number @ 1..=31) =
+            lower.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<i8>()
+        {
             day = Some(number);
         }
     }
@@ -81,7 +83,8 @@ fn civil(when: &str, now: &Zoned) -> Option<Zoned> {
     match (month, day, weekday) {
         (Some(month), Some(day), _) => {
             let time = time.unwrap_or(Time::midnight());
-            let this = Date::new(now.year(), month, day).ok()?.to_datetime(time).to_zoned(zone.clone()).ok()?;
+            let this =
+                Date::new(now.year(), month, day).ok()?.to_datetime(time).to_zoned(zone.clone()).ok()?;
             // A date long past is next year's.
             if this.timestamp() < now.timestamp() - 24.hours() {
                 return Date::new(now.year() + 1, month, day).ok()?.to_datetime(time).to_zoned(zone).ok();
@@ -92,7 +95,11 @@ fn civil(when: &str, now: &Zoned) -> Option<Zoned> {
             let today = i8::from(now.weekday().to_monday_zero_offset() as i8 == weekday);
             let ahead = (weekday - now.weekday().to_monday_zero_offset()).rem_euclid(7);
             let first = on_day(now, ahead, time.unwrap_or(Time::midnight()))?;
-            if today == 1 && first <= *now { on_day(now, 7, time.unwrap_or(Time::midnight())) } else { Some(first) }
+            if today == 1 && first <= *now {
+                on_day(now, 7, time.unwrap_or(Time::midnight()))
+            } else {
+                Some(first)
+            }
         }
         _ => {
             let time = time?;

@@ -1,0 +1,615 @@
+//! What is done about a verdict: messages, attempts, holds, waits, and the way out.
+
+use super::stage::{Message, MessageKind, Reach, Stage};
+use super::{Attempt, Run};
+use crate::decision::{Decision, Start};
+use crate::event::Survivor;
+use crate::fault::Fault;
+use crate::ids::{AttemptId, MessageId, SessionId};
+use crate::instruction;
+use crate::ladder::{self, Facts, OverBudget, Step, Verdict};
+use crate::notice::{Finished, What};
+use crate::outcome::{Ending, Outcome};
+use crate::phase::Phase;
+use crate::tally::Judgement;
+use crate::wire::claude::{self, Control};
+
+impl Run {
+    /// Lets the ladder look, if it is its turn: not while the agent replies, and not before our last message is answered.
+    pub(super) fn reconsider(&mut self) {
+        match &mut self.stage {
+            Stage::Closing { since, .. } => {
+                *since = self.now;
+                return;
+            }
+            Stage::Surveying { .. }
+            | Stage::Orphans { .. }
+            | Stage::Pause { .. }
+            | Stage::Stopping { .. }
+            | Stage::Ended => return,
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Holding { .. }
+            | Stage::Quiet { .. }
+            | Stage::Checking => {}
+        }
+        if self.living().is_some() && (self.in_reply || self.unanswered()) {
+            self.enter(Stage::Replying);
+            return;
+        }
+        self.judge();
+    }
+
+    /// Runs the ladder and does what it says.
+    fn judge(&mut self) {
+        let living = self.living().is_some();
+        if !living && !self.unsent.is_empty() && self.stop.is_none() {
+            let text = std::mem::take(&mut self.unsent).join("\n\n");
+            self.remark("the agent's process ended before it took a message; a new attempt takes it");
+            self.speak(MessageKind::Said, text);
+            return;
+        }
+        self.count_progress();
+        let facts = self.facts();
+        let mut verdict = ladder::decide(&facts, &self.request.limits);
+        let spends_a_resume = matches!(verdict.step, Step::Nudge | Step::Continue);
+        if !living && facts.running && facts.hold_left && facts.over_budget.is_none() && spends_a_resume {
+            // Resuming into "it was stopped" while it runs would have it started twice.
+            verdict = Verdict { step: Step::Hold, reason: "orphan_running" };
+        }
+        if verdict.step == Step::Finish(Ending::Done) && !self.ready_to_close(living) {
+            return;
+        }
+        let nudges_left = self.spent.nudges < self.request.limits.nudges && facts.over_budget.is_none();
+        if verdict.step == Step::Finish(Ending::Done) && !self.survivors.is_empty() && nudges_left {
+            verdict = Verdict { step: Step::Nudge, reason: "left_running" };
+        }
+        self.carry(verdict, facts.fault.as_ref());
+    }
+
+    /// Whether a run that is done may close its agent's input: after background work, everything must have stayed quiet
+    /// for a moment (the set can be empty between two tasks); after tool calls, the host is asked for strays.
+    fn ready_to_close(&mut self, living: bool) -> bool {
+        if !living {
+            return true;
+        }
+        if !self.quiet_kept && !self.tally.table.is_empty() && !self.tally.table.any_live() {
+            self.enter(Stage::Quiet { since: self.now });
+            return false;
+        }
+        if !self.strays_checked && self.tally.tool_calls > 0 {
+            self.enter(Stage::Checking);
+            self.order(Decision::Survey { outputs: Vec::new() });
+            return false;
+        }
+        true
+    }
+
+    fn facts(&self) -> Facts {
+        let limits = &self.request.limits;
+        let fault = match self.tally.judgement() {
+            Judgement::Clean => None,
+            Judgement::Faulty(fault) => Some(fault),
+            Judgement::Open if self.attempts.last().is_some_and(Attempt::refused_by_agent) => {
+                Some(Fault::AgentRefused)
+            }
+            Judgement::Open => Some(Fault::NoResult),
+        };
+        let over_cost = limits.max_cost_usd.is_some_and(|most| self.cost.total >= most);
+        let over_time = limits.timeout.is_some_and(|span| self.now >= self.begun.after(span));
+        Facts {
+            stop_asked: self.stop.is_some(),
+            fault,
+            running: self.tally.table.any_live(),
+            debt: self.tally.ledger.debt(),
+            hold_left: self.hold_left(),
+            spent: self.spent,
+            over_budget: match (over_cost, over_time) {
+                (true, _) => Some(OverBudget::Cost),
+                (_, true) => Some(OverBudget::Time),
+                (false, false) => None,
+            },
+            now: self.now,
+        }
+    }
+
+    /// Counts continues in a row that brought no tool call, each once.
+    fn count_progress(&mut self) {
+        let Some(last) = self.messages.iter_mut().rev().find(|message| message.kind != MessageKind::Control)
+        else {
+            return;
+        };
+        if last.kind == MessageKind::Continue && !last.text.is_empty() {
+            // The text is not needed again once the continue was judged.
+            last.text.clear();
+            let idle = self.tools_since_message == 0;
+            self.spent.idle_continues = if idle { self.spent.idle_continues + 1 } else { 0 };
+        }
+    }
+
+    fn carry(&mut self, verdict: Verdict, fault: Option<&Fault>) {
+        let already_holding = matches!(self.stage, Stage::Orphans { .. }) && verdict.step == Step::Hold;
+        let closing_again =
+            verdict.step == Step::Finish(Ending::Done) && matches!(self.stage, Stage::Surveying { .. });
+        let told = closing_again && self.told_done;
+        if !already_holding && !told {
+            self.report(verdict, fault);
+        }
+        self.told_done = verdict.step == Step::Finish(Ending::Done);
+        match verdict.step {
+            Step::Finish(ending) => {
+                let outcome = self.outcome(ending, verdict.reason, fault);
+                self.leave(outcome);
+            }
+            Step::Hold if self.living().is_some() => {
+                let idle = (!self.tally.table.any_live()).then_some(self.now);
+                self.enter(Stage::Holding { since: self.now, idle });
+            }
+            Step::Hold => {
+                let look = self.now.after(self.request.limits.survey_every);
+                self.enter(Stage::Orphans { since: self.now, look });
+            }
+            Step::Nudge => {
+                let ledger = &self.tally.ledger;
+                let owed: Vec<_> =
+                    self.tally.table.snapshots(|id| ledger.owes(id)).into_iter().filter(|s| s.owed).collect();
+                let text = instruction::nudging(&owed, ledger.unpaired(), &self.survivors);
+                self.spent.nudges += 1;
+                self.speak(MessageKind::Nudge, text);
+            }
+            Step::Wait { until } => {
+                self.spent.waits += 1;
+                self.enter(Stage::Pause { until });
+            }
+            Step::Backoff { until } => {
+                self.spent.backoffs += 1;
+                self.enter(Stage::Pause { until });
+            }
+            Step::Restart => {
+                self.spent.restarts += 1;
+                self.spent.continues += 1;
+                self.remark("the session is not known on the host; starting afresh with the same prompt");
+                self.retire_and_start(MessageKind::Continue, self.request.prompt.clone());
+            }
+            Step::Continue => {
+                self.spent.continues += 1;
+                let text = self.continuation(fault.unwrap_or(&Fault::NoResult));
+                self.speak(MessageKind::Continue, text);
+            }
+        }
+    }
+
+    /// The message that goes on after `fault`; the prompt itself where nothing was ever said.
+    fn continuation(&self, fault: &Fault) -> String {
+        if !self.tally.said_anything && *fault != Fault::EmptyReply {
+            return self.request.prompt.clone();
+        }
+        let (spent, budget) = (self.tally.turns_last, self.request.limits.max_turns);
+        instruction::continuing(fault, spent, budget, self.limit_is_foreign())
+    }
+
+    /// Sends a message: to the living process, else as a new attempt on the resumed session.
+    fn speak(&mut self, kind: MessageKind, text: String) {
+        let open = self
+            .attempts
+            .last()
+            .filter(|attempt| attempt.lives() && attempt.input_open)
+            .map(|attempt| attempt.id);
+        let Some(attempt) = open else {
+            // A session the agent never confirmed may not exist.
+            let session = self.tally.session.clone().map(SessionId).or_else(|| self.request.resume.clone());
+            let text = if session.is_none() { self.request.prompt.clone() } else { text };
+            self.start_attempt(kind, text, session);
+            return;
+        };
+        let id = MessageId::drawn(&mut self.ids);
+        let bytes = claude::message_line(&id, &text);
+        self.note_message(id.clone(), attempt, kind, text, Reach::Sent);
+        self.write(attempt, id, bytes);
+        self.enter(Stage::Replying);
+    }
+
+    fn note_message(
+        &mut self,
+        id: MessageId,
+        attempt: AttemptId,
+        kind: MessageKind,
+        text: String,
+        reach: Reach,
+    ) {
+        let before = self.tally.judgement();
+        self.tally.expect_reply();
+        self.tools_since_message = 0;
+        self.quiet_kept = false;
+        self.strays_checked = false;
+        self.messages.push(Message { id, attempt, kind, text, reach, before });
+    }
+
+    fn write(&mut self, id: AttemptId, message: MessageId, bytes: Vec<u8>) {
+        let Some(attempt) = self.attempts.iter_mut().find(|attempt| attempt.id == id) else { return };
+        let offset = attempt.journal;
+        attempt.journal += bytes.len() as u64;
+        self.order(Decision::Write { attempt: id, message, offset, bytes });
+    }
+
+    /// Starts afresh in a process of its own; a living one is told to leave first.
+    fn retire_and_start(&mut self, kind: MessageKind, text: String) {
+        if let Some(id) = self.living() {
+            // An agent without its session has nothing to lose.
+            self.close_input(id);
+            if let Some(attempt) = self.attempts.last_mut() {
+                attempt.end = Some(crate::notice::AttemptEnd::Vanished { rebooted: false });
+            }
+        }
+        self.tally.session = None;
+        self.start_attempt(kind, text, None);
+    }
+
+    pub(super) fn start_attempt(&mut self, kind: MessageKind, text: String, resume: Option<SessionId>) {
+        let id = AttemptId(u32::try_from(self.attempts.len() + 1).unwrap_or(u32::MAX));
+        let resumed = resume.is_some();
+        let session = resume.clone().unwrap_or_else(|| SessionId(self.ids.uuid()));
+        let opening = instruction::opening(&text, self.request.delivery, resumed);
+        let held = self.request.limits.hold.is_some();
+        let args = claude::args(&claude::Launching {
+            held,
+            session: (!resumed).then_some(&session),
+            resume: resume.as_ref(),
+            model: self.request.model.as_deref(),
+            permission_mode: self.request.permission_mode.as_deref(),
+            max_turns: Some(self.request.limits.max_turns),
+            append_system_prompt: opening.system.as_deref(),
+            extra: &self.request.agent_args,
+        });
+        let message = MessageId::drawn(&mut self.ids);
+        let input = if held {
+            claude::message_line(&message, &opening.message)
+        } else {
+            opening.message.into_bytes()
+        };
+        let mut attempt = Attempt::new(id, Some(&session), resumed, self.request.limits.max_line);
+        attempt.journal = input.len() as u64;
+        attempt.input_open = held;
+        self.attempts.push(attempt);
+        self.cost.attempt_begins();
+        self.survivors.clear();
+        self.note_message(message, id, kind, text, Reach::Written);
+        self.enter(Stage::Starting);
+        self.order(Decision::Start(Start {
+            attempt: id,
+            session: Some(session),
+            args,
+            env: Vec::new(),
+            input,
+            close: !held,
+        }));
+    }
+
+    fn close_input(&mut self, id: AttemptId) {
+        let Some(attempt) = self.attempts.iter_mut().find(|attempt| attempt.id == id) else { return };
+        if !std::mem::replace(&mut attempt.input_open, false) {
+            return;
+        }
+        let offset = attempt.journal;
+        self.order(Decision::CloseInput { attempt: id, offset });
+    }
+
+    /// Control requests, as one entry of the journal.
+    fn control(&mut self, id: AttemptId, requests: &[Control]) {
+        let message = MessageId::drawn(&mut self.ids);
+        let mut bytes = Vec::new();
+        for request in requests {
+            bytes.extend(claude::control_line(&self.ids.uuid(), request.clone()));
+        }
+        self.messages.push(Message {
+            id: message.clone(),
+            attempt: id,
+            kind: MessageKind::Control,
+            text: String::new(),
+            reach: Reach::Sent,
+            before: self.tally.judgement(),
+        });
+        self.write(id, message, bytes);
+    }
+
+    /// Ends the run with this outcome, once a living agent has left.
+    fn leave(&mut self, outcome: Outcome) {
+        let Some(id) = self.living() else {
+            self.finalize(outcome);
+            return;
+        };
+        let done = outcome.ending == Ending::Done;
+        if self.attempts.last().is_some_and(|attempt| attempt.input_open) {
+            if self.in_reply {
+                self.control(id, &[Control::Interrupt, Control::EndSession]);
+            } else if !done || self.tally.table.any_live() {
+                self.control(id, &[Control::EndSession]);
+            }
+            self.close_input(id);
+        }
+        let outcome = (!done).then(|| Box::new(outcome));
+        self.enter(Stage::Closing { since: self.now, outcome, forced: false });
+    }
+
+    /// The process of the attempt is gone.
+    pub(super) fn after_end(&mut self) {
+        self.recall_unsent();
+        let outcome = match &mut self.stage {
+            Stage::Ended => return,
+            Stage::Stopping { confirmed: true } => {
+                let outcome = self.outcome(Ending::Stopped, "user_stop", None);
+                self.finalize(outcome);
+                return;
+            }
+            Stage::Stopping { confirmed: false } => return,
+            Stage::Closing { outcome, .. } => outcome.take(),
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Holding { .. }
+            | Stage::Quiet { .. }
+            | Stage::Checking
+            | Stage::Surveying { .. }
+            | Stage::Orphans { .. }
+            | Stage::Pause { .. } => None,
+        };
+        self.answered(|d| matches!(d, Decision::Survey { .. }));
+        self.enter(Stage::Surveying { outcome });
+        // An agent that used no tool left no process.
+        if self.tally.tool_calls == 0 && self.tally.table.is_empty() {
+            self.after_survey();
+        } else {
+            self.survey();
+        }
+    }
+
+    fn survey(&mut self) {
+        let outputs = self.tally.table.unexplained();
+        self.order(Decision::Survey { outputs });
+    }
+
+    pub(super) fn after_survey(&mut self) {
+        match &mut self.stage {
+            Stage::Checking => {
+                self.strays_checked = true;
+                self.judge();
+            }
+            Stage::Surveying { outcome: Some(outcome) } => {
+                let mut outcome = (**outcome).clone();
+                if outcome.ending == Ending::Stranded {
+                    // What the host says now is what the outcome says.
+                    outcome = self.outcome(Ending::Stranded, &outcome.reason.clone(), None);
+                }
+                self.finalize(outcome);
+            }
+            Stage::Surveying { outcome: None } => self.judge(),
+            Stage::Orphans { look, .. } => {
+                *look = self.now.after(self.request.limits.survey_every);
+                if !self.tally.table.any_live() || !self.hold_left() {
+                    self.judge();
+                }
+            }
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Holding { .. }
+            | Stage::Quiet { .. }
+            | Stage::Closing { .. }
+            | Stage::Pause { .. }
+            | Stage::Stopping { .. }
+            | Stage::Ended => {}
+        }
+    }
+
+    /// Messages that were not in the journal when the process ended were never sent: what they spent is given back.
+    fn recall_unsent(&mut self) {
+        let Some(attempt) = self.attempts.last().map(|attempt| attempt.id) else { return };
+        let lost: Vec<Message> = {
+            let is_lost = |m: &Message| m.attempt == attempt && m.reach == Reach::Sent;
+            let lost = self.messages.iter().filter(|m| is_lost(m)).cloned().collect();
+            self.messages.retain(|m| !is_lost(m));
+            lost
+        };
+        self.give_back(lost);
+    }
+
+    pub(super) fn undeliverable(&mut self, attempt: AttemptId, id: &MessageId) {
+        self.answered(|d| matches!(d, Decision::Write { message, .. } if message == id));
+        let Some(index) = self.messages.iter().position(|m| m.attempt == attempt && m.id == *id) else {
+            return;
+        };
+        let message = self.messages.remove(index);
+        self.give_back(vec![message]);
+        // The end of the process follows, and is judged by what stood before.
+    }
+
+    fn give_back(&mut self, lost: Vec<Message>) {
+        for message in lost.into_iter().rev() {
+            match message.kind {
+                MessageKind::Control => continue,
+                MessageKind::Nudge => self.spent.nudges = self.spent.nudges.saturating_sub(1),
+                MessageKind::Continue => self.spent.continues = self.spent.continues.saturating_sub(1),
+                MessageKind::Said => self.unsent.insert(0, message.text),
+                MessageKind::Prompt | MessageKind::Again => {}
+            }
+            self.tally.restore(&message.before);
+        }
+    }
+
+    pub(super) fn say(&mut self, text: String) {
+        match &self.stage {
+            Stage::Stopping { .. } | Stage::Ended => {
+                self.remark("the run is ending; the message was not sent")
+            }
+            Stage::Closing { outcome: Some(_), .. } | Stage::Surveying { outcome: Some(_) } => {
+                self.remark("the run is ending; the message was not sent");
+            }
+            // There is no process to send it to now; the next one takes it.
+            Stage::Closing { .. } | Stage::Surveying { .. } | Stage::Orphans { .. } => self.unsent.push(text),
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Holding { .. }
+            | Stage::Quiet { .. }
+            | Stage::Checking => {
+                if self.attempts.last().is_some_and(|attempt| attempt.input_open) {
+                    self.answered(|d| matches!(d, Decision::Survey { .. }));
+                    self.speak(MessageKind::Said, text);
+                } else {
+                    self.unsent.push(text);
+                }
+            }
+            Stage::Pause { .. } => {
+                self.unsent.push(text);
+                self.remark("the message is sent when the wait is over");
+            }
+        }
+    }
+
+    pub(super) fn stop_asked(&mut self, now: bool) {
+        let Some(attempt) = self.attempts.last().map(|attempt| attempt.id) else { return };
+        let again = self.stop.is_some();
+        let now = now || again;
+        if matches!(self.stage, Stage::Stopping { .. }) {
+            if now && self.stop != Some(true) {
+                self.stop = Some(true);
+                self.answered(|d| matches!(d, Decision::Stop { .. }));
+                self.order(Decision::Stop { attempt, now: true });
+            }
+            return;
+        }
+        self.stop = Some(now);
+        self.report(Verdict { step: Step::Finish(Ending::Stopped), reason: "user_stop" }, None);
+        let open = self.attempts.last().is_some_and(|attempt| attempt.lives() && attempt.input_open);
+        if open && !now {
+            self.control(attempt, &[Control::Interrupt, Control::EndSession]);
+        }
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.input_open = false;
+        }
+        self.answered(|d| matches!(d, Decision::Survey { .. } | Decision::CloseInput { .. }));
+        self.enter(Stage::Stopping { confirmed: false });
+        self.order(Decision::Stop { attempt, now });
+    }
+
+    pub(super) fn stopped(&mut self, attempt: AttemptId, left: Vec<Survivor>) {
+        if !self.answered(|d| matches!(d, Decision::Stop { attempt: a, .. } if *a == attempt)) {
+            return;
+        }
+        self.survivors = left;
+        if let Stage::Stopping { confirmed } = &mut self.stage {
+            *confirmed = true;
+            if self.living().is_none() {
+                let outcome = self.outcome(Ending::Stopped, "user_stop", None);
+                self.finalize(outcome);
+            }
+        }
+    }
+
+    pub(super) fn deadline(&mut self) {
+        let limits = &self.request.limits;
+        let over_time = limits.timeout.is_some_and(|span| self.now >= self.begun.after(span));
+        if over_time && !self.stage.is_leaving() {
+            if self.living().is_some() && (self.in_reply || self.unanswered()) {
+                let verdict = Verdict { step: Step::Finish(Ending::Exhausted), reason: "timeout" };
+                self.carry(verdict, None);
+            } else if !matches!(self.stage, Stage::Surveying { .. } | Stage::Closing { .. }) {
+                self.answered(|d| matches!(d, Decision::Survey { .. }));
+                self.judge();
+            }
+            return;
+        }
+        if self.stage_deadline().is_none_or(|due| due > self.now) {
+            return;
+        }
+        match self.stage {
+            Stage::Holding { .. } => self.judge(),
+            Stage::Quiet { .. } => {
+                self.quiet_kept = true;
+                self.judge();
+            }
+            Stage::Closing { forced: false, .. } => {
+                let Some(attempt) = self.living() else { return };
+                self.remark("the agent did not leave after its input was closed; stopping it");
+                if let Stage::Closing { forced, since, .. } = &mut self.stage {
+                    *forced = true;
+                    *since = self.now;
+                }
+                self.order(Decision::Stop { attempt, now: false });
+            }
+            Stage::Closing { forced: true, .. } => {
+                let Some(attempt) = self.living() else { return };
+                if let Stage::Closing { since, .. } = &mut self.stage {
+                    *since = self.now;
+                }
+                self.answered(|d| matches!(d, Decision::Stop { .. }));
+                self.order(Decision::Stop { attempt, now: true });
+            }
+            Stage::Orphans { .. } if !self.hold_left() => self.judge(),
+            Stage::Orphans { .. } => {
+                let look = self.now.after(self.request.limits.survey_every);
+                if let Stage::Orphans { look: due, .. } = &mut self.stage {
+                    *due = look;
+                }
+                if !self.outstanding.iter().any(|d| matches!(d, Decision::Survey { .. })) {
+                    self.survey();
+                }
+            }
+            Stage::Pause { .. } => self.go_on_after_pause(),
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Checking
+            | Stage::Surveying { .. }
+            | Stage::Stopping { .. }
+            | Stage::Ended => {}
+        }
+    }
+
+    fn go_on_after_pause(&mut self) {
+        let fault = match self.tally.judgement() {
+            Judgement::Faulty(fault) => fault,
+            Judgement::Open | Judgement::Clean => Fault::NoResult,
+        };
+        let mut text = self.continuation(&fault);
+        for said in std::mem::take(&mut self.unsent) {
+            text.push_str("\n\n");
+            text.push_str(&said);
+        }
+        self.speak(MessageKind::Again, text);
+    }
+
+    /// The run is over.
+    pub(super) fn finalize(&mut self, outcome: Outcome) {
+        self.enter(Stage::Ended);
+        self.outstanding.clear();
+        self.phase = Phase::Ended;
+        self.tell(What::PhaseChanged { phase: Phase::Ended });
+        let limits = &self.request.limits;
+        let ledger = &self.tally.ledger;
+        let finished = Finished {
+            outcome: outcome.clone(),
+            session: self.session(),
+            turn_budget: limits.max_turns,
+            turns_spent: self.tally.turns_last,
+            turns_spent_total: self.tally.turns_total,
+            continues_used: self.spent.continues,
+            continues_limit: limits.continues,
+            nudges_used: self.spent.nudges,
+            nudges_limit: limits.nudges,
+            debt: ledger.debt(),
+            background: self.tally.table.snapshots(|id| ledger.owes(id)),
+            survivors: self.survivors.clone(),
+            cost_usd: self.cost.total,
+            duration_ms: u64::try_from(self.now.since(self.begun).as_millis()).unwrap_or(u64::MAX),
+            text: self.tally.text.clone(),
+            attempts: self.attempt_summaries(),
+            replies: self.tally.replies.clone(),
+            skipped_lines: self.attempts.iter().map(|attempt| attempt.reader.skipped()).sum(),
+        };
+        self.tell(What::RunFinished(Box::new(finished)));
+        self.out.push(Decision::Finish(Box::new(outcome)));
+    }
+
+    /// Returns the session to go on with.
+    pub(super) fn session(&self) -> Option<String> {
+        let confirmed = self.tally.session.clone();
+        confirmed.or_else(|| self.attempts.last().and_then(|attempt| attempt.session.clone()))
+    }
+}
