@@ -46,7 +46,11 @@ impl LocalHost {
 
     /// Runs scripts by another shell, which has to read them from its stdin.
     #[must_use]
-    pub fn shell<A: Into<OsString>>(mut self, program: impl Into<OsString>, args: impl IntoIterator<Item = A>) -> Self {
+    pub fn shell<A: Into<OsString>>(
+        mut self,
+        program: impl Into<OsString>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
         self.program = program.into();
         self.args = args.into_iter().map(Into::into).collect();
         self
@@ -119,8 +123,10 @@ impl Host for LocalHost {
 
     fn open(&self, script: Bytes) -> BoxFuture<'_, Result<Shell, HostError>> {
         Box::pin(async move {
-            let unreachable =
-                |source: io::Error| HostError::Unreachable { host: "local".to_owned(), source: source.into() };
+            let unreachable = |source: io::Error| HostError::Unreachable {
+                host: "local".to_owned(),
+                source: source.into(),
+            };
             let mut child = self.spawn().map_err(unreachable)?;
             let (Some(mut stdin), Some(stdout), Some(stderr)) =
                 (child.stdin.take(), child.stdout.take(), child.stderr.take())

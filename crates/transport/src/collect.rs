@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::HostError;
 use crate::exchange::exchange;
 use crate::holder::Holder;
 use crate::name::Name;
 use crate::script::Script;
-use crate::HostError;
 
 /// What [`Holder::gc`] did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

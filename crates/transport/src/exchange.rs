@@ -3,9 +3,9 @@
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::HostError;
 use crate::host::{Host, Shell};
 use crate::script::{Marker, Script};
-use crate::HostError;
 
 /// How much of a script's stderr is kept for a message, in bytes.
 const COMPLAINT: usize = 2000;
@@ -210,7 +210,8 @@ mod tests {
     #[test]
     fn noise_around_our_lines_is_dropped() {
         let reader = LineReader::new("bff");
-        let mut buffer = BytesMut::from(&b"Welcome!\nno newlinebff ready\nbfe x\n\xffbff one two\nbff cut"[..]);
+        let mut buffer =
+            BytesMut::from(&b"Welcome!\nno newlinebff ready\nbfe x\n\xffbff one two\nbff cut"[..]);
         assert_eq!(reader.next(&mut buffer).as_deref(), Some("ready"));
         assert_eq!(reader.next(&mut buffer).as_deref(), Some("one two"));
         assert_eq!(reader.next(&mut buffer), None);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::HostError;
 use crate::exchange::exchange;
 use crate::holder::Holder;
 use crate::payload::{push_line, unhex};
 use crate::script::Script;
-use crate::HostError;
 
 /// How long the user's shell may take to start, before its group is killed.
 const SHELL_LIMIT: Duration = Duration::from_secs(5);
@@ -79,7 +79,8 @@ impl Holder {
             let [path, env_path, home] = words.try_into().map_err(|_| answer.nonsense())?;
             return Ok(FoundAgent { path, env_path, home });
         }
-        let places = answer.all("place").map(|hex| String::from_utf8_lossy(&unhex(hex)).into_owned()).collect();
+        let places =
+            answer.all("place").map(|hex| String::from_utf8_lossy(&unhex(hex)).into_owned()).collect();
         Err(FindError::NotFound { name: name.to_owned(), places })
     }
 

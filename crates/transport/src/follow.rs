@@ -5,13 +5,13 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncReadExt;
 
+use crate::HostError;
 use crate::exchange::LineReader;
 use crate::holder::Holder;
 use crate::host::Shell;
 use crate::name::AttemptRef;
 use crate::script::{Marker, Script};
 use crate::status::ExitRecord;
-use crate::HostError;
 
 /// What happened to an attempt that is followed. All but `Output` are the last event of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +154,10 @@ pub struct Followers {
 
 impl fmt::Debug for Followers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Followers").field("host", &self.host).field("open", &self.open).finish_non_exhaustive()
+        f.debug_struct("Followers")
+            .field("host", &self.host)
+            .field("open", &self.open)
+            .finish_non_exhaustive()
     }
 }
 

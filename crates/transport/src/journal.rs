@@ -1,10 +1,10 @@
 //! Writing to the agent: an append-only journal on the host, pumped into the agent's stdin there.
 
+use crate::HostError;
 use crate::exchange::exchange;
 use crate::holder::Holder;
 use crate::name::AttemptRef;
 use crate::script::Script;
-use crate::HostError;
 
 /// An entry that lies in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -29,8 +29,12 @@ impl Name {
             hash ^= u128::from(*byte);
             hash = hash.wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
         }
-        let readable: String =
-            bytes.iter().filter(|byte| byte.is_ascii_alphanumeric()).take(40).map(|byte| char::from(*byte)).collect();
+        let readable: String = bytes
+            .iter()
+            .filter(|byte| byte.is_ascii_alphanumeric())
+            .take(40)
+            .map(|byte| char::from(*byte))
+            .collect();
         Self(format!("k{readable}-{hash:032x}"))
     }
 }

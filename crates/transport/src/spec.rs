@@ -28,6 +28,10 @@ pub struct StartSpec {
     pub close_after_input: bool,
 }
 
+/// Names some shell refuses to set, or to set to anything. Those of the holder's own variables begin with `b_`.
+const RESERVED: [&str; 9] =
+    ["PPID", "UID", "EUID", "IFS", "OPTIND", "GROUPS", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO"];
+
 /// A specification no process can be started from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -84,8 +88,7 @@ impl StartSpec {
             let letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
             let fits = name.bytes().all(|byte| letter(byte) || byte.is_ascii_digit())
                 && name.bytes().next().is_some_and(letter);
-            // The holder's own variables, and what shells refuse to set.
-            let taken = name.starts_with("b_") || matches!(name.as_str(), "PPID" | "UID" | "EUID" | "IFS");
+            let taken = name.starts_with("b_") || RESERVED.contains(&name.as_str());
             if !fits || taken {
                 return Err(BadSpec::VariableName(name.clone()));
             }
@@ -112,7 +115,7 @@ mod tests {
         };
         assert_eq!(spec(&[]).header(), Err(BadSpec::NoProgram));
         assert_eq!(spec(&[b"a", b"b\0"]).header(), Err(BadSpec::Nul("argument 1".to_owned())));
-        for name in ["", "1A", "A-B", "A=B", "é", "b_n", "IFS"] {
+        for name in ["", "1A", "A-B", "A=B", "é", "b_n", "OPTIND"] {
             let mut spec = spec(&[b"a"]);
             spec.env = vec![(name.to_owned(), b"x".to_vec())];
             assert_eq!(spec.header(), Err(BadSpec::VariableName(name.to_owned())));

@@ -1,11 +1,11 @@
 //! Starting an attempt, exactly once.
 
+use crate::HostError;
 use crate::exchange::{Answer, exchange};
 use crate::holder::Holder;
 use crate::name::AttemptRef;
 use crate::script::Script;
 use crate::spec::{BadSpec, StartSpec};
-use crate::HostError;
 
 /// An attempt that runs, or ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,8 @@ impl Holder {
 fn read(spec: &StartSpec, answer: &Answer) -> Result<Started, StartError> {
     let program = || spec.argv.first().cloned().unwrap_or_default();
     // One line decides; what a shell may have printed besides is dropped.
-    let Some((word, rest)) = answer.lines.first().map(|line| line.split_once(' ').unwrap_or((line, ""))) else {
+    let Some((word, rest)) = answer.lines.first().map(|line| line.split_once(' ').unwrap_or((line, "")))
+    else {
         return Err(answer.nonsense().into());
     };
     let message = || rest.to_owned();

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::HostError;
 use crate::exchange::{Answer, exchange};
 use crate::holder::Holder;
 use crate::name::AttemptRef;
 use crate::payload::unhex;
 use crate::script::Script;
-use crate::HostError;
 
 /// How the agent's process ended, as its holder wrote it down.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitRecord {
     /// What a shell reports: the exit code, or 128 + the signal's number. A program that exits with such a
     /// code by itself cannot be told apart.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::HostError;
 use crate::exchange::{Answer, exchange};
 use crate::holder::Holder;
 use crate::name::{AttemptRef, Name};
 use crate::payload::{push_line, unhex};
 use crate::script::Script;
 use crate::status::AttemptStatus;
-use crate::HostError;
 
 /// A living process of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -47,6 +47,7 @@ search() {
   b_found='' IFS=:
   set -f
   for b_d in $1; do
+    unset IFS
     case $b_d in /*) ;; *) continue ;; esac
     say place "$(hex "$b_d")"
     if runnable "$b_d/$b_name"; then b_found=$b_d/$b_name; break; fi

@@ -60,6 +60,7 @@ sub drain {
     if (!$one->{out}) {
         open $one->{out}, "<", "$one->{dir}/out" or do { delete $one->{out}; return 0 };
         if (-s $one->{out} < $one->{at}) { finish($one, "short " . (-s $one->{out})); return 1 }
+        $one->{seen} = 1;
         sysseek $one->{out}, $one->{at}, 0;
     }
     my $rounds = 0;
@@ -102,7 +103,7 @@ sub judge {
     if (@who != 6) {
         return if locked($one->{dir});
         return if slurp("$one->{dir}/pid") ne "";
-        return finish($one, "never");
+        return finish($one, $one->{seen} ? "deleted" : "never");
     }
     $one->{seen} = 1;
     my ($pid, $start, $its, $holder, $born) = @who;

@@ -41,6 +41,7 @@ class One:
             if size < self.at:
                 self.finish(b"short", b"%d" % size)
                 return True
+            self.seen = True
             os.lseek(self.out, self.at, 0)
         rounds = 0
         while all or rounds < 8:
@@ -76,7 +77,7 @@ class One:
                     if len(owner) == 3 and alive(*owner):
                         return
             if not slurp(self.dir + b"/pid"):
-                self.finish(b"never")
+                self.finish(b"deleted" if self.seen else b"never")
             return
         self.seen = True
         if alive(*who[0:3]) or alive(who[3], who[4], who[2]) or self.record():

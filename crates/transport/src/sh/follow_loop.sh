@@ -20,9 +20,9 @@ drain() {
 look() {
   # As in follow.pl: first what is known of the end, then the spool up to there.
   state
-  case $b_state in never)
-    if [ ! -d "$b_D" ] && [ "$b_seen" = 1 ]; then b_state=deleted; fi ;;
-  *) b_seen=1 ;;
+  case $b_state in
+    never) if [ "$b_seen" = 1 ]; then b_state=deleted; fi ;;
+    *) b_seen=1 ;;
   esac
   if [ -e "$b_D/out" ]; then
     size "$b_D/out"
