@@ -50,7 +50,7 @@ pub enum InstallError {
     Npm {
         /// The package wanted, with its version.
         package: String,
-        /// The last lines npm printed.
+        /// The first lines npm printed.
         stderr: String,
     },
     /// The package came without the executable.
@@ -151,7 +151,8 @@ fn run_npm(staging: &Path, package: &str) -> Result<(), InstallError> {
     if output.status.success() {
         return Ok(());
     }
-    let stderr = workspace::last_lines(&output.stderr, 8);
+    // npm says what went wrong first, and then much about where to read more.
+    let stderr = String::from_utf8_lossy(&output.stderr).lines().take(5).collect::<Vec<_>>().join("\n");
     Err(InstallError::Npm { package: package.to_owned(), stderr })
 }
 

@@ -5,6 +5,7 @@
 //! as the API streams it. It binds 127.0.0.1 only and ends, with all its connections, when dropped.
 
 mod answer;
+mod body;
 mod gate;
 mod log;
 mod play;

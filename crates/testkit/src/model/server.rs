@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::channel::Channel;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -22,6 +21,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::answer::Answer;
+use super::body::{Ending, EventBody};
 use super::log::{Exchange, Log, TooFew};
 use super::play::{Planned, Play};
 use super::request::ModelRequest;
@@ -223,18 +223,18 @@ impl Shared {
 async fn answer(id: AnswerId, request: &ModelRequest, planned: Planned) -> Response<Body> {
     let mut response = match planned.answer {
         Answer::Message(message) if request.stream => {
-            stream(sse::events(id, &request.model, &message), planned.pause, false)
+            stream(sse::events(id, &request.model, &message), planned.pause, Ending::Complete)
         }
         Answer::Message(message) => json_response(StatusCode::OK, &sse::whole(id, &request.model, &message)),
         Answer::Cut { message, events } if request.stream => {
             let mut sent = sse::events(id, &request.model, &message);
             sent.truncate(events);
-            stream(sent, planned.pause, true)
+            stream(sent, planned.pause, Ending::Cut)
         }
         Answer::Cut { message, .. } => {
             let whole = sse::whole(id, &request.model, &message).to_string();
             let half = Bytes::from(whole).slice(..40);
-            stream(vec![half], planned.pause, true)
+            stream(vec![half], planned.pause, Ending::Cut)
         }
         Answer::Http(fault) => {
             let status = StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -255,21 +255,8 @@ async fn answer(id: AnswerId, request: &ModelRequest, planned: Planned) -> Respo
     response
 }
 
-/// Sends `events` one by one, then ends the body, or breaks the connection when `cut`.
-fn stream(events: Vec<Bytes>, pause: Duration, cut: bool) -> Response<Body> {
-    let (mut sender, body) = Channel::<Bytes, io::Error>::new(8);
-    tokio::spawn(async move {
-        for event in events {
-            tokio::time::sleep(pause).await;
-            if sender.send_data(event).await.is_err() {
-                return;
-            }
-        }
-        if cut {
-            sender.abort(io::ErrorKind::ConnectionAborted.into());
-        }
-    });
-    with_type("text/event-stream", body.boxed())
+fn stream(events: Vec<Bytes>, pause: Duration, ending: Ending) -> Response<Body> {
+    with_type("text/event-stream", EventBody::new(events, pause, ending).boxed())
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
