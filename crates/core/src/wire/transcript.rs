@@ -5,7 +5,7 @@
 //! prompt, an interrupt before the first word) is not in this file at all.
 
 use super::Undecodable;
-use super::claude::content::{self, Speaker};
+use super::claude::content::{self, Speaker, Words};
 use super::claude::line::{Content, Line};
 use super::claude::{notification, status_code};
 use super::json::{Cursor, Raw};
@@ -79,11 +79,8 @@ fn assistant(line: &Line<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) 
 }
 
 fn user(line: &Line<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
-    // A lost task that is only noted for the record starts no turn (2.1.332, INTERACTIVE 4).
-    let asides = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "queueTranscriptOnly"];
-    let aside = asides.into_iter().any(|name| line.is_true(name)) || is_local_command(line);
     let before = out.len();
-    content::user(&owner(line), !aside, line, scratch, out);
+    content::user(&owner(line), words(line), line, scratch, out);
     if out[before..].iter().any(|event| matches!(event, AgentEvent::Prompted { .. })) {
         out.push(AgentEvent::Began(Began {
             session: line.filled("sessionId"),
@@ -92,6 +89,21 @@ fn user(line: &Line<'_>, scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) {
             permission_mode: line.filled("permissionMode"),
             ..Began::default()
         }));
+    }
+}
+
+fn words(line: &Line<'_>) -> Words {
+    // A lost task that is only noted for the record starts no turn (2.1.332, INTERACTIVE 4).
+    let asides = ["isCompactSummary", "isVisibleInTranscriptOnly", "queueTranscriptOnly"];
+    if asides.into_iter().any(|name| line.is_true(name)) || is_local_command(line) {
+        Words::Aside
+    } else if !line.is_true("isMeta") {
+        Words::Message
+    } else if line.get("promptSource").is_some() {
+        // Of the lines the agent wrote itself, only a scheduled message names a source (m-cron-open, m-wakeup-open).
+        Words::Wakeup
+    } else {
+        Words::Aside
     }
 }
 

@@ -53,12 +53,21 @@ fn called(block: Block<'_>, owner: &Owner, scratch: &mut Vec<u8>) -> Option<Agen
     Some(AgentEvent::ToolCalled { owner: owner.clone(), id: block.id?.filled()?, name, call })
 }
 
+/// What the text of a `user` line can be, if it is neither a notification nor an interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::wire) enum Words {
+    /// A message of the user's.
+    Message,
+    /// A message the agent scheduled for itself.
+    Wakeup,
+    /// Something for the record, that starts nothing.
+    Aside,
+}
+
 /// Reads a `user` line of `owner`: tool results with what they launched, notifications, prompts, interrupts.
-///
-/// `prompts` tells whether its text can be a prompt; the agent also writes lines to itself.
 pub(in crate::wire) fn user(
     owner: &Owner,
-    prompts: bool,
+    words: Words,
     line: &Line<'_>,
     scratch: &mut Vec<u8>,
     out: &mut Vec<AgentEvent>,
@@ -75,7 +84,7 @@ pub(in crate::wire) fn user(
     }
     // What is told to a subagent is neither a prompt nor an interrupt of the conversation.
     if results().next().is_none() && *owner == Owner::Main {
-        told(told_text(&line.message.content, scratch), prompts, line, out);
+        told(told_text(&line.message.content, scratch), words, line, out);
     }
 }
 
@@ -103,16 +112,16 @@ fn launched(
     launch::of_text(block.content?, scratch)
 }
 
-fn told(text: &str, prompts: bool, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
+fn told(text: &str, words: Words, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
     if notification::is_notification_text(text) {
         out.extend(notification::notifications(text).into_iter().map(AgentEvent::Notified));
-        if prompts {
+        if words != Words::Aside {
             out.push(AgentEvent::Prompted { message: line.filled("uuid"), wakeup: true });
         }
     } else if text.starts_with("[Request interrupted by user") {
         out.push(AgentEvent::Interrupted);
-    } else if prompts && !text.is_empty() {
-        out.push(AgentEvent::Prompted { message: line.filled("uuid"), wakeup: false });
+    } else if words != Words::Aside && !text.is_empty() {
+        out.push(AgentEvent::Prompted { message: line.filled("uuid"), wakeup: words == Words::Wakeup });
     }
 }
 

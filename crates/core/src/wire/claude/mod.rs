@@ -16,7 +16,7 @@ pub use call::classify;
 pub use capability::{Capabilities, capabilities};
 pub use input::{Control, Launching, args, control_line, message_line};
 
-use self::content::Speaker;
+use self::content::{Speaker, Words};
 use self::line::Line;
 use super::Undecodable;
 use super::json::Raw;
@@ -34,7 +34,7 @@ pub fn decode(line: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) -> 
     let kind = line.get("type").and_then(Raw::text).unwrap_or_default();
     match &*kind {
         "assistant" => content::assistant(&speaker(&line), &line, scratch, out),
-        "user" => content::user(&owner(&line), !line.is_true("isSynthetic"), &line, scratch, out),
+        "user" => content::user(&owner(&line), words(&line), &line, scratch, out),
         "system" => system(&line, out),
         "result" => out.push(AgentEvent::Replied(reply(&line))),
         "command_lifecycle" => out.extend(lifecycle(&line)),
@@ -54,6 +54,11 @@ pub fn decode(line: &[u8], scratch: &mut Vec<u8>, out: &mut Vec<AgentEvent>) -> 
 
 fn owner(line: &Line<'_>) -> Owner {
     line.filled("parent_tool_use_id").map_or(Owner::Main, Owner::Subagent)
+}
+
+/// The agent nudges itself, too (after an empty reply, say).
+fn words(line: &Line<'_>) -> Words {
+    if line.is_true("isSynthetic") { Words::Aside } else { Words::Message }
 }
 
 fn speaker(line: &Line<'_>) -> Speaker {
