@@ -1,0 +1,58 @@
+//! `bursar send`: a further message to the agent of a run.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStringExt as _;
+
+use bursar_core::event::Ask;
+use bursar_runner::{Clock as _, RunnerError, SystemClock};
+use clap::Args;
+
+use crate::args::{RunName, utf8};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::{driver, exit, state};
+
+/// Send a further message to the agent of a run
+///
+/// The agent reads it between two of its steps. If nobody drives the run, a background process does from now on.
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    #[command(flatten)]
+    name: RunName,
+    /// The message; `-` reads it from stdin
+    #[arg(value_name = "TEXT | -")]
+    text: OsString,
+}
+
+impl SendArgs {
+    /// Runs the command.
+    pub(crate) fn run(self, output: &Output) -> Result<u8, Failure> {
+        let (store, run) = state::find(&self.name.run)?;
+        let text = if self.text == "-" {
+            let mut bytes = Vec::new();
+            std::io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .map_err(|error| Failure::usage("cannot read the message from stdin").caused_by(&error))?;
+            OsString::from_vec(bytes)
+        } else {
+            self.text
+        };
+        let text = utf8("the message", text)?;
+        if text.trim().is_empty() {
+            return Err(Failure::usage("the message is empty"));
+        }
+        if store.load(&run)?.is_some_and(|stored| stored.finished.is_some()) {
+            return Err(RunnerError::Over { run }.into());
+        }
+        let driven = store.ask(&run, &Ask::Say { text }, SystemClock.now())?;
+        if !driven {
+            driver::spawn(&store, &run)?;
+        }
+        output.note(&format!(
+            "the message waits for the agent of run {run}; `bursar attach {run}` shows what comes of it"
+        ));
+        Ok(exit::DONE)
+    }
+}

@@ -1,0 +1,88 @@
+//! The one place where transports meet: from a host's name to the machine.
+
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bursar_core::event::{Refusal, RefusalKind, Survivor};
+use bursar_core::{AttemptId, RunId};
+use bursar_runner::{
+    AgentHost, Answer, Appended, Context, Follow, HostError, StartOrder, Started, Store, Survey,
+};
+
+use crate::failure::Failure;
+
+/// The name of this machine.
+pub(crate) const LOCAL: &str = "local";
+
+const NOT_YET: &str = "hosts over SSH are not in this version yet";
+
+/// Refuses hosts that this version cannot reach.
+pub(crate) fn check(name: &str) -> Result<(), Failure> {
+    if name == LOCAL {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("no host `{name}`: {NOT_YET}")).hint("use --host local"))
+}
+
+/// Makes what a driver needs: the store, the hosts and this process's environment.
+pub(crate) fn context(store: Arc<Store>) -> Context {
+    let mut context = Context::new(store, Arc::new(host));
+    context.environment = Arc::new(|name| std::env::var_os(name).map(OsStringExt::into_vec));
+    context
+}
+
+fn host(name: &str) -> Arc<dyn AgentHost> {
+    Arc::new(Unknown { name: name.to_owned() })
+}
+
+/// A host that a run in the store names and this version cannot reach.
+#[derive(Debug)]
+struct Unknown {
+    name: String,
+}
+
+impl Unknown {
+    fn answer<T: Send + 'static>(&self) -> Answer<'_, T> {
+        let refusal = Refusal {
+            kind: RefusalKind::Host,
+            detail: format!("no host `{}`: {NOT_YET}", self.name),
+            hint: "use the bursar that started the run".to_owned(),
+        };
+        Box::pin(async move { Err(HostError::Refused(refusal)) })
+    }
+}
+
+impl AgentHost for Unknown {
+    fn start<'a>(&'a self, _: &'a StartOrder) -> Answer<'a, Started> {
+        self.answer()
+    }
+
+    fn follow<'a>(&'a self, _: &'a RunId, _: AttemptId, _: u64) -> Answer<'a, Box<dyn Follow>> {
+        self.answer()
+    }
+
+    fn append<'a>(&'a self, _: &'a RunId, _: AttemptId, _: u64, _: &'a [u8]) -> Answer<'a, Appended> {
+        self.answer()
+    }
+
+    fn close_input<'a>(&'a self, _: &'a RunId, _: AttemptId, _: u64) -> Answer<'a, ()> {
+        self.answer()
+    }
+
+    fn stop<'a>(&'a self, _: &'a RunId, _: AttemptId, _: bool) -> Answer<'a, Vec<Survivor>> {
+        self.answer()
+    }
+
+    fn survey<'a>(&'a self, _: &'a RunId, _: &'a [(String, String)]) -> Answer<'a, Survey> {
+        self.answer()
+    }
+
+    fn stderr_tail<'a>(&'a self, _: &'a RunId, _: AttemptId) -> Answer<'a, String> {
+        self.answer()
+    }
+
+    fn gc(&self, _: Duration) -> Answer<'_, u64> {
+        self.answer()
+    }
+}
