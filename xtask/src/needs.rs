@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::Outcome;
-use crate::step::{on_path, status};
+use crate::step::{cargo, on_path, status};
 
 /// A program, the Debian package that brings it, and what it is for.
 struct Need {
@@ -28,8 +28,37 @@ const fn need(program: &'static str, package: &'static str, purpose: &'static st
     Need { program, package, purpose }
 }
 
+/// Parts of the Rust toolchain that a minimal one lacks, by the cargo command that needs them.
+const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
+
 /// Makes sure that every program is there: by apt where this is root on Debian, else the error says what to do.
 pub(crate) fn run() -> Outcome {
+    components()?;
+    programs()
+}
+
+fn components() -> Outcome {
+    let works = |command: &str| {
+        cargo().args([command, "--version"]).output().is_ok_and(|output| output.status.success())
+    };
+    let missing: Vec<&str> = COMPONENTS
+        .into_iter()
+        .filter(|(command, _)| !works(command))
+        .map(|(_, component)| component)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !on_path("rustup") {
+        return Err(
+            format!("the Rust toolchain lacks {}; install it with rustup", missing.join(" and ")).into()
+        );
+    }
+    println!("installing: rustup component add {}", missing.join(" "));
+    status(Command::new("rustup").args(["component", "add"]).args(&missing))
+}
+
+fn programs() -> Outcome {
     let missing = missing();
     if missing.is_empty() {
         println!("everything the tests need is installed");

@@ -243,3 +243,22 @@ fn it_starts_fast_enough_for_hundreds_of_cases() {
     println!("fastest start: {fastest:?}");
     assert!(fastest < Duration::from_millis(50), "{fastest:?}");
 }
+
+#[test]
+fn a_background_agent_can_be_told_by_events_alone() {
+    let mut reply = Reply::new().launch_agent("a1").text("waiting").success();
+    reply.extend(Reply::continued().agent_ended("a1").without_result());
+    reply.extend(Reply::woken("a1").text("done").success());
+    let scripted = agent(AttemptScript::new().reply(reply));
+    let mut process = start(&scripted);
+    process.send("delegate", None).unwrap();
+    process.close_input();
+    process.wait_for_exit(BOUND).unwrap();
+
+    assert_eq!(process.events("user")[0]["tool_use_result"]["status"], "async_launched");
+    let system = process.events("system");
+    assert!(
+        system.iter().any(|event| event["task_type"] == "local_agent" && event["subtype"] == "task_started")
+    );
+    assert_eq!(process.events("result")[1]["origin"]["kind"], "task-notification");
+}

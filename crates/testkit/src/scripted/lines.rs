@@ -77,6 +77,28 @@ pub fn launched_shell(tool_use_id: &str, id: &str) -> Value {
     tool_result(tool_use_id, &Value::from(text), false, &structured)
 }
 
+/// The result of an Agent call that launched background task `id`.
+pub fn launched_agent(tool_use_id: &str, id: &str) -> Value {
+    let output = format!("{{{{output:{id}}}}}");
+    let text = format!(
+        "Async agent launched successfully.\nagentId: {id}\nThe agent is working in the background. You will be \
+         notified automatically when it completes.\noutput_file: {output}\n"
+    );
+    let structured = json!({"isAsync": true, "status": "async_launched", "agentId": id, "description": id,
+                            "resolvedModel": "{{model}}", "prompt": "do your part", "outputFile": output,
+                            "canReadOutputFile": true, "canContinueAgent": true});
+    tool_result(tool_use_id, &json!([{"type": "text", "text": text}]), false, &structured)
+}
+
+/// `system/background_tasks_changed` with a set given by hand: of each task its id and its type, for example
+/// `("a1", "local_agent")`.
+pub fn live_set_of(tasks: &[(&str, &str)]) -> Value {
+    let mut line = live_set();
+    let task = |(id, kind): &(&str, &str)| json!({"task_id": id, "run_id": format!("run-{id}"), "task_type": kind, "description": id});
+    line["tasks"] = tasks.iter().map(task).collect();
+    line
+}
+
 /// `system/background_tasks_changed` with the shells that run at this moment.
 pub fn live_set() -> Value {
     json!({"type": "system", "subtype": "background_tasks_changed", "tasks": "{{live}}", "uuid": "{{uuid}}",
@@ -88,6 +110,17 @@ pub fn started(id: &str, tool_use_id: &str, description: &str) -> Value {
     json!({"type": "system", "subtype": "task_started", "task_id": id, "run_id": format!("run-{id}"),
            "tool_use_id": tool_use_id, "description": description, "is_backgrounded": true,
            "task_type": "local_bash", "uuid": "{{uuid}}", "session_id": "{{session}}"})
+}
+
+/// `system/task_started` of a background agent.
+pub fn started_agent(id: &str, tool_use_id: &str) -> Value {
+    let mut line = started(id, tool_use_id, id);
+    set(
+        &mut line,
+        json!({"task_type": "local_agent", "subagent_type": "general-purpose", "spawn_depth": 1,
+                          "prompt": "do your part"}),
+    );
+    line
 }
 
 /// `system/task_updated`; `status` is `completed`, `failed` or `killed`.

@@ -128,6 +128,26 @@ impl Reply {
             .emit(lines::launched_shell(&tool_use_id, &id))
     }
 
+    /// Launches a background agent: events only, no process. It ends with [`Self::agent_ended`].
+    pub fn launch_agent(mut self, id: &str) -> Self {
+        let tool_use_id = format!("toolu_{id}");
+        let input = json!({"description": id, "prompt": "do your part", "subagent_type": "general-purpose",
+                           "run_in_background": true});
+        self.results += 1;
+        self.emit(lines::tool_use(&tool_use_id, "Agent", &input))
+            .emit(lines::live_set_of(&[(id, "local_agent")]))
+            .emit(lines::started_agent(id, &tool_use_id))
+            .emit(lines::launched_agent(&tool_use_id, id))
+    }
+
+    /// Announces the end of a background agent. Mostly first in a [`Self::continued`] reply, before a woken one.
+    pub fn agent_ended(self, id: &str) -> Self {
+        let summary = format!("Agent \"{id}\" completed");
+        self.emit(lines::updated(id, "completed"))
+            .emit(lines::notification(id, &format!("toolu_{id}"), "completed", &summary))
+            .emit(lines::live_set_of(&[]))
+    }
+
     /// Reads the output of background task `id`: a harvest.
     pub fn harvest(self, id: &str) -> Self {
         let path = format!("{{{{output:{id}}}}}");
