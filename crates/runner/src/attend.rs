@@ -151,9 +151,11 @@ pub struct Collected {
 pub async fn gc(context: &Context, older_than: Duration) -> Result<Collected, StoreError> {
     let store = &context.store;
     let mut collected = Collected::default();
+    // What ended on its host while nobody looked is not over for us, and its output is still to be fetched.
+    let keep = store.unfinished()?;
     for name in store.host_names()? {
         let host = (context.hosts)(&name);
-        let removed = host.gc(older_than).await.map_err(|error| error.to_string());
+        let removed = host.gc(older_than, &keep).await.map_err(|error| error.to_string());
         collected.hosts.push((name, removed));
     }
     let age = u64::try_from(older_than.as_millis()).unwrap_or(u64::MAX);

@@ -62,6 +62,7 @@ pub(crate) struct Carrier {
     env: Vec<String>,
     agent: AgentChoice,
     dir: Vec<u8>,
+    key: Option<String>,
     lanes: BTreeMap<AttemptId, Lane>,
     followed: BTreeSet<AttemptId>,
     tasks: JoinSet<()>,
@@ -76,7 +77,7 @@ struct Lane {
 
 /// What goes through a lane.
 enum LaneOrder {
-    Start { order: StartOrder, patience: Option<Duration> },
+    Start { order: Box<StartOrder>, patience: Option<Duration> },
     Write { message: bursar_core::MessageId, offset: u64, bytes: Vec<u8> },
     Close { offset: u64 },
 }
@@ -96,6 +97,7 @@ impl Carrier {
             env: stored.env.clone(),
             agent: stored.agent.clone(),
             dir: stored.dir.clone(),
+            key: stored.key.clone(),
             lanes: BTreeMap::new(),
             followed: BTreeSet::new(),
             tasks: JoinSet::new(),
@@ -112,7 +114,7 @@ impl Carrier {
                 let (order, missing) = self.start_order(start);
                 let patience =
                     if reached { self.patience.give_up } else { Some(self.patience.first_contact) };
-                self.lane(order.start.attempt, LaneOrder::Start { order, patience });
+                self.lane(order.start.attempt, LaneOrder::Start { order: Box::new(order), patience });
                 return missing;
             }
             Decision::Write { attempt, message, offset, bytes } => {
@@ -165,7 +167,7 @@ impl Carrier {
             }
         }
         let (run, agent, dir) = (self.shared.run.clone(), self.agent.clone(), self.dir.clone());
-        (StartOrder { run, agent, dir, env, start }, missing)
+        (StartOrder { run, agent, dir, env, key: self.key.clone(), start }, missing)
     }
 
     fn lane(&mut self, attempt: AttemptId, order: LaneOrder) {

@@ -111,10 +111,6 @@ impl Folded {
         }
     }
 
-    pub(crate) fn run(&self) -> &RunId {
-        &self.request.run
-    }
-
     pub(crate) fn has_begun(&self) -> bool {
         self.fold.is_some()
     }

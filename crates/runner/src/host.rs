@@ -5,7 +5,6 @@
 //! asked again after a cut, with the same effect as once.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -49,8 +48,8 @@ pub trait AgentHost: Send + Sync + fmt::Debug {
     /// Returns the last lines of the attempt's stderr.
     fn stderr_tail<'a>(&'a self, run: &'a RunId, attempt: AttemptId) -> Answer<'a, String>;
 
-    /// Removes runs from the host that ended at least this long ago, and returns how many.
-    fn gc(&self, older_than: Duration) -> Answer<'_, u64>;
+    /// Removes runs from the host that ended there at least this long ago, but none of `keep`, and returns how many.
+    fn gc<'a>(&'a self, older_than: Duration, keep: &'a [RunId]) -> Answer<'a, u64>;
 }
 
 /// Where an attempt's stdout is read from.
@@ -82,6 +81,8 @@ pub struct StartOrder {
     pub dir: Vec<u8>,
     /// The values of `--env NAME`; they are kept nowhere else.
     pub env: Vec<(String, Vec<u8>)>,
+    /// `--key`: it has at most one living agent on a host, whoever starts it.
+    pub key: Option<String>,
     pub start: Start,
 }
 

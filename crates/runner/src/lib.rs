@@ -38,6 +38,7 @@ mod error;
 mod fold;
 mod folded;
 mod follow;
+mod holder;
 mod host;
 mod lock;
 mod reader;
@@ -52,6 +53,7 @@ mod view;
 pub use attend::{Collected, attend, gc, replay, watch};
 pub use context::{Clock, Context, Environment, Hosts, Patience, SystemClock};
 pub use error::{FindError, RunnerError, StoreError};
+pub use holder::HolderHost;
 pub use host::{
     AgentChoice, AgentHost, Answer, Appended, Follow, Followed, HostError, StartOrder, Started, Survey,
 };

@@ -11,6 +11,7 @@ use crate::view::RunView;
 
 /// One thing for a watcher.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "updates are moved once or twice, and few are alive")]
 pub enum Update {
     /// A record that was made before this driver or watcher began.
     Replayed(Record),

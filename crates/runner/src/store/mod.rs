@@ -16,6 +16,7 @@ use rusqlite::Connection;
 
 use crate::error::StoreError;
 
+mod found;
 pub(crate) mod log;
 pub(crate) mod mirror;
 mod runs;
@@ -23,6 +24,7 @@ mod schema;
 
 pub(crate) use schema::private_dir;
 
+pub(crate) use found::Found;
 pub use runs::{Created, NewRun, RunLine, StoredRun};
 
 /// The store. Any number of processes may have it open, and any number of drivers share one in a process.

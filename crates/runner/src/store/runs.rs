@@ -195,6 +195,17 @@ impl Store {
             .map_err(|error| self.failed(error))
     }
 
+    /// Returns the runs that are not over.
+    pub(crate) fn unfinished(&self) -> Result<Vec<RunId>, StoreError> {
+        let connection = self.connection();
+        connection
+            .prepare_cached("SELECT id FROM runs WHERE finished_at IS NULL ORDER BY id")
+            .and_then(|mut statement| {
+                statement.query_map([], |row| row.get(0).map(RunId))?.collect::<Result<Vec<_>, _>>()
+            })
+            .map_err(|error| self.failed(error))
+    }
+
     /// Returns the names of all hosts that runs in the store name.
     pub(crate) fn host_names(&self) -> Result<Vec<String>, StoreError> {
         let connection = self.connection();

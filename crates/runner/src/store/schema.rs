@@ -57,6 +57,15 @@ const TABLES: &str = "
         taken_by INTEGER
     ) STRICT;
     CREATE INDEX asks_open ON asks (run) WHERE taken_by IS NULL;
+    CREATE TABLE found (
+        host TEXT NOT NULL,
+        name TEXT NOT NULL,
+        explicit TEXT NOT NULL,
+        path BLOB NOT NULL,
+        env_path BLOB,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (host, name, explicit)
+    ) STRICT, WITHOUT ROWID;
     CREATE VIEW attempts AS
         SELECT run, attempt, MIN(at) AS began, MAX(at) AS heard, MAX(end_offset) AS bytes
         FROM facts WHERE attempt IS NOT NULL GROUP BY run, attempt;

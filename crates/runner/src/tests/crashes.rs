@@ -1,6 +1,5 @@
 //! Drivers that die, at every point where one can, and those that go on after them.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as Polling, Poll};
 

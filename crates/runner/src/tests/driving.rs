@@ -6,7 +6,7 @@ use bursar_core::event::Ask;
 use bursar_core::outcome::Ending;
 use tokio::sync::mpsc;
 
-use super::{Setup, names, records, until};
+use super::{Setup, names, records};
 use crate::{Update, attend, updates};
 
 #[tokio::test(start_paused = true)]

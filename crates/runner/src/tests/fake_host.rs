@@ -232,7 +232,7 @@ impl AgentHost for FakeHost {
         self.answer(|_| Ok(String::new()))
     }
 
-    fn gc(&self, _older_than: Duration) -> Answer<'_, u64> {
+    fn gc<'a>(&'a self, _older_than: Duration, _keep: &'a [RunId]) -> Answer<'a, u64> {
         self.answer(|_| Ok(1))
     }
 }
@@ -245,6 +245,7 @@ struct FakeFollow {
 }
 
 impl FakeFollow {
+    #[expect(clippy::unwrap_in_result, reason = "in a test")]
     fn try_next(&mut self) -> Result<Option<Followed>, HostError> {
         let mut state = self.state.lock().unwrap();
         state.reachable()?;

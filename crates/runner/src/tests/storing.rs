@@ -132,7 +132,7 @@ async fn cleaning_up_removes_what_ended_long_ago_and_nothing_else() {
 
     tokio::time::advance(day * 2).await;
     let collected = gc(&setup.context, day).await.unwrap();
-    assert_eq!(collected.runs, [setup.run.clone()]);
+    assert_eq!(collected.runs, std::slice::from_ref(&setup.run));
     assert!(collected.bytes > 0);
     assert_eq!(collected.hosts, [("fake".to_owned(), Ok(1))]);
     assert!(!setup.context.store.run_dir(&setup.run).exists());
