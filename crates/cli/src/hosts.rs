@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use bursar_core::event::{Refusal, RefusalKind, Survivor};
 use bursar_core::{AttemptId, RunId};
+use bursar_local::LocalHost;
 use bursar_runner::{
-    AgentHost, Answer, Appended, Context, Follow, HostError, StartOrder, Started, Store, Survey,
+    AgentHost, Answer, Appended, Context, Follow, HolderHost, HostError, StartOrder, Started, Store, Survey,
 };
+use bursar_transport::Holder;
 
 use crate::failure::Failure;
 
@@ -27,13 +29,17 @@ pub(crate) fn check(name: &str) -> Result<(), Failure> {
 
 /// Makes what a driver needs: the store, the hosts and this process's environment.
 pub(crate) fn context(store: Arc<Store>) -> Context {
-    let mut context = Context::new(store, Arc::new(host));
+    let hosts_of = store.clone();
+    let mut context = Context::new(store, Arc::new(move |name: &str| host(name, &hosts_of)));
     context.environment = Arc::new(|name| std::env::var_os(name).map(OsStringExt::into_vec));
     context
 }
 
-fn host(name: &str) -> Arc<dyn AgentHost> {
-    Arc::new(Unknown { name: name.to_owned() })
+fn host(name: &str, store: &Arc<Store>) -> Arc<dyn AgentHost> {
+    match name {
+        LOCAL => Arc::new(HolderHost::new(Holder::new(Arc::new(LocalHost::new())), store.clone())),
+        _ => Arc::new(Unknown { name: name.to_owned() }),
+    }
 }
 
 /// A host that a run in the store names and this version cannot reach.
@@ -82,7 +88,7 @@ impl AgentHost for Unknown {
         self.answer()
     }
 
-    fn gc(&self, _: Duration) -> Answer<'_, u64> {
+    fn gc<'a>(&'a self, _: Duration, _: &'a [RunId]) -> Answer<'a, u64> {
         self.answer()
     }
 }

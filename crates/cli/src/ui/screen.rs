@@ -16,7 +16,7 @@ pub(crate) struct Screen {
     output: Output,
     kind: Option<RunOutput>,
     bar: Option<ProgressBar>,
-    view: Option<RunView>,
+    view: Option<Box<RunView>>,
     /// The record that ends the run, for `--output json`.
     last: Option<Record>,
 }
@@ -64,8 +64,8 @@ impl Screen {
     }
 
     /// Shows where the run stands.
-    pub(crate) fn view(&mut self, view: RunView) {
-        self.view = Some(view);
+    pub(crate) fn view(&mut self, view: impl Into<Box<RunView>>) {
+        self.view = Some(view.into());
         self.tick();
     }
 
