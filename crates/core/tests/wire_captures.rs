@@ -2,6 +2,12 @@
 //!
 //! `streams.tsv` and `transcripts.tsv` were counted by another reader in another language, from the same files.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "helpers of tests may fail, and want one event"
+)]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};

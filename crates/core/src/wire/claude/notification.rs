@@ -72,12 +72,13 @@ pub(in crate::wire) fn is_notification_text(text: &str) -> bool {
     text.starts_with("<task-notification>") || text.starts_with("&lt;task-notification&gt;")
 }
 
-/// Returns the notifications that a text holds, one after the other (FACTS 10).
+/// Returns the notifications that a text consists of, one after the other (FACTS 10).
 ///
+/// One that is quoted inside another's report does not follow it directly, and is not read.
 /// The brackets may be escaped as `&lt;` and `&gt;`. A monitor's interim event has no status, and ends nothing.
 pub(in crate::wire) fn notifications(text: &str) -> Vec<Notification> {
     let plain;
-    let text = if text.contains("&lt;task-notification&gt;") {
+    let text = if text.trim_start().starts_with("&lt;") {
         plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
         plain.as_str()
     } else {
@@ -85,11 +86,13 @@ pub(in crate::wire) fn notifications(text: &str) -> Vec<Notification> {
     };
     let mut found = Vec::new();
     let mut rest = text;
-    while let Some((_, after)) = rest.split_once("<task-notification>") {
+    while let Some(after) = rest.trim_start().strip_prefix("<task-notification>") {
+        let (inside, behind) = after.split_once("</task-notification>").unwrap_or((after, ""));
+        rest = behind;
         // The summary quotes commands, and a report may follow it: both can hold anything, so everything else is
         // read from what stands before it.
-        let (head, tail) = after.split_once("<summary>").unwrap_or((after, ""));
-        let (summary, tail) = tail.split_once("</summary>").unwrap_or(("", after));
+        let (head, tail) = inside.split_once("<summary>").unwrap_or((inside, ""));
+        let summary = tail.split_once("</summary>").map_or(tail, |(summary, _)| summary);
         let id = element(head, "task-id");
         let tool_call = element(head, "tool-use-id");
         let output = element(head, "output-file");
@@ -104,7 +107,6 @@ pub(in crate::wire) fn notifications(text: &str) -> Vec<Notification> {
                 filled(output),
             ));
         }
-        rest = tail.split_once("</task-notification>").map_or("", |(_, rest)| rest);
     }
     found
 }
@@ -147,7 +149,8 @@ mod tests {
     fn a_report_that_quotes_a_notification_ends_nothing_else() {
         let text = "<task-notification>\n<task-id>a1</task-id>\n<tool-use-id>t</tool-use-id>\n<output-file></output-file>\n\
                     <status>completed</status>\n<summary>Agent \"a\" finished</summary>\n\
-                    <result>it said <status>failed</status> <task-id>b2</task-id></result>\n</task-notification>";
+                    <result>it said <status>failed</status> <task-id>b2</task-id>\n<task-notification><task-id>b3</task-id>\
+                    <status>failed</status><summary>s</summary></task-notification> and more</result>\n</task-notification>";
         let found = notifications(text);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].id.as_str(), found[0].status), ("a1", Some(EndStatus::Completed)));
