@@ -151,6 +151,8 @@ struct Entry {
     notified: bool,
     /// The agent's process that ran it is gone.
     orphaned: bool,
+    /// It was stopped, and the agent neither asked for it nor learns of it.
+    cut_off: bool,
     cut_after_look: bool,
 }
 
@@ -324,9 +326,9 @@ impl Background {
     /// Marks work that had been looked at and that the agent's exit then cut off.
     pub fn mark_cut_after_look(&mut self, settled: impl Fn(&str) -> bool) {
         for entry in &mut self.entries {
-            if entry.orphaned && !entry.notified && entry.kind != Kind::Wakeup && settled(&entry.id) {
-                entry.cut_after_look = matches!(entry.state, State::Stopped | State::Unknown);
-            }
+            let cut = entry.cut_off || (entry.orphaned && !entry.notified);
+            let gone = matches!(entry.state, State::Stopped | State::Unknown);
+            entry.cut_after_look = cut && gone && entry.kind != Kind::Wakeup && settled(&entry.id);
         }
     }
 
@@ -520,6 +522,7 @@ impl Background {
         }
         entry.notified |= end.by_notification;
         let tellable = end.status != EndStatus::Stopped || end.timed_out || stop_asked;
+        entry.cut_off = !tellable;
         if was_live || (was != (entry.state, entry.exit, entry.notified)) {
             changes.push(Change::Ended { id: id.to_owned(), tellable });
         }
@@ -595,6 +598,7 @@ impl Entry {
             listed: false,
             notified: false,
             orphaned: false,
+            cut_off: false,
             cut_after_look: false,
         }
     }
@@ -606,6 +610,7 @@ impl Entry {
         self.ended = None;
         self.notified = false;
         self.orphaned = false;
+        self.cut_off = false;
         self.cut_after_look = false;
     }
 

@@ -55,6 +55,9 @@ pub struct Limits {
     pub quiet: Duration,
     /// How long an agent may take to leave once its input was closed.
     pub leave: Duration,
+    /// How long an agent without an open input may stay after its last result: some versions wait for a shell without
+    /// any bound (DRIFT 1).
+    pub linger: Duration,
     /// How often a host is asked whether orphans still work.
     pub survey_every: Duration,
     /// The longest line that is decoded, in bytes; a longer one is skipped and counted.
@@ -75,6 +78,7 @@ impl Default for Limits {
             timeout: None,
             quiet: Duration::from_millis(1500),
             leave: Duration::from_secs(20),
+            linger: Duration::from_secs(30 * 60),
             survey_every: Duration::from_secs(2),
             max_line: 256 << 20,
         }

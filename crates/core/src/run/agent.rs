@@ -174,7 +174,7 @@ impl Run {
         {
             self.spent.backoffs = 0;
         }
-        self.reconsider();
+        if origin == ReplyOrigin::Empty { self.ignore_empty() } else { self.reconsider() }
     }
 
     /// Who began the reply that ended: the agent says so of its own wake-ups (`origin`), names the messages it answers

@@ -37,7 +37,21 @@ impl Run {
             self.enter(Stage::Replying);
             return;
         }
+        if self.living().is_some() && !self.attempts.last().is_some_and(|attempt| attempt.input_open) {
+            // A plain agent has no open input: it leaves by itself, and is judged then.
+            self.enter(Stage::Closing { since: self.now, outcome: None, forced: false });
+            return;
+        }
         self.judge();
+    }
+
+    /// An EMPTY result answers nothing: what was waited for before is waited for again.
+    pub(super) fn ignore_empty(&mut self) {
+        let held = self.attempts.last().is_some_and(|attempt| attempt.lives() && attempt.input_open);
+        if held && !self.unanswered() && self.stage == Stage::Replying {
+            let idle = (!self.tally.table.any_live()).then_some(self.now);
+            self.enter(Stage::Holding { since: self.now, idle });
+        }
     }
 
     /// Runs the ladder and does what it says.
@@ -129,13 +143,14 @@ impl Run {
 
     fn carry(&mut self, verdict: Verdict, fault: Option<&Fault>) {
         let already_holding = matches!(self.stage, Stage::Orphans { .. }) && verdict.step == Step::Hold;
-        let closing_again =
-            verdict.step == Step::Finish(Ending::Done) && matches!(self.stage, Stage::Surveying { .. });
-        let told = closing_again && self.told_done;
-        if !already_holding && !told {
+        let done = verdict.step == Step::Finish(Ending::Done);
+        // A run that was found done is judged once more when its agent has left.
+        let told = self.told_done.take().filter(|_| done && matches!(self.stage, Stage::Surveying { .. }));
+        let verdict = Verdict { reason: told.unwrap_or(verdict.reason), ..verdict };
+        if !already_holding && told.is_none() {
             self.report(verdict, fault);
         }
-        self.told_done = verdict.step == Step::Finish(Ending::Done);
+        self.told_done = done.then_some(verdict.reason);
         match verdict.step {
             Step::Finish(ending) => {
                 let outcome = self.outcome(ending, verdict.reason, fault);

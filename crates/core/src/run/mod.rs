@@ -70,8 +70,8 @@ pub struct Run {
     outstanding: Vec<Decision>,
     out: Vec<Decision>,
     replies_begun: u32,
-    /// The last verdict that was told is `done`.
-    told_done: bool,
+    /// Why the run is done, if that was the last verdict.
+    told_done: Option<&'static str>,
 }
 
 /// One agent process.
@@ -147,7 +147,7 @@ impl Run {
             outstanding: Vec::new(),
             out: Vec::new(),
             replies_begun: 0,
-            told_done: false,
+            told_done: None,
             request,
         };
         run.tell(What::RunStarted {
@@ -482,6 +482,9 @@ impl Attempt {
         (!line.is_empty()).then(|| line.chars().skip(skip).collect())
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 impl MessageId {
     fn drawn(ids: &mut IdSource) -> Self {

@@ -141,7 +141,10 @@ impl Run {
             }
             Stage::Quiet { since } => Some(since.after(limits.quiet)),
             // While a reply goes on, an agent that is to leave is not late.
-            Stage::Closing { since, .. } if !self.in_reply => Some(since.after(limits.leave)),
+            Stage::Closing { since, .. } if !self.in_reply => {
+                let patience = if limits.hold.is_some() { limits.leave } else { limits.linger };
+                Some(since.after(patience))
+            }
             Stage::Orphans { since, look } => Some(hold_ends(*since).min(*look)),
             Stage::Pause { until } => Some(*until),
             Stage::Starting
@@ -163,6 +166,10 @@ impl Run {
             Stage::Starting | Stage::Replying => Phase::Working,
             Stage::Holding { .. } if self.tally.table.any_agent_live() => Phase::Working,
             Stage::Holding { .. } | Stage::Orphans { .. } => Phase::Waiting,
+            Stage::Closing { .. } if self.in_reply => Phase::Working,
+            Stage::Closing { outcome: None, forced: false, .. } if self.tally.table.any_live() => {
+                Phase::Waiting
+            }
             Stage::Quiet { .. }
             | Stage::Checking
             | Stage::Closing { .. }
