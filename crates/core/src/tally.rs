@@ -120,6 +120,8 @@ pub struct Tally {
     promises: Vec<String>,
     /// The reply that goes on is one the agent had scheduled for itself.
     scheduled: bool,
+    /// Something was asked, said or done since the last reply ended.
+    stirred: bool,
     signs: Signs,
     /// The judgement on the reply to our last message; None while it is open.
     message: Option<Option<Fault>>,
@@ -147,20 +149,27 @@ impl Tally {
             }
             AgentEvent::Text { owner, text } => {
                 self.said_anything = true;
+                self.stirred = true;
                 if *owner == Owner::Main {
                     self.signs.said |= !text.trim().is_empty();
                 }
             }
             AgentEvent::ToolCalled { .. } => {
                 self.said_anything = true;
+                self.stirred = true;
                 self.tool_calls += 1;
                 self.signs.tool_calls += 1;
             }
             AgentEvent::ApiError { owner: Owner::Main, class, status, .. } => {
+                self.stirred = true;
                 self.signs.api_error = Some((class.clone(), *status));
             }
             AgentEvent::Lifecycle { wakeup: Some(_), state, .. } => {
                 self.scheduled = *state == crate::agent::MessageState::Started;
+            }
+            AgentEvent::Prompted { wakeup, .. } => {
+                self.scheduled = *wakeup;
+                self.stirred = true;
             }
             AgentEvent::RateLimit(limit) => self.signs.rate_limit = Some(limit.clone()),
             AgentEvent::ToolReturned { .. }
@@ -171,7 +180,6 @@ impl Tally {
             | AgentEvent::Notified(_)
             | AgentEvent::Retrying { .. }
             | AgentEvent::Lifecycle { .. }
-            | AgentEvent::Prompted { .. }
             | AgentEvent::Interrupted
             | AgentEvent::Denied { .. }
             | AgentEvent::Asked { .. }
@@ -187,6 +195,12 @@ impl Tally {
 
     /// Folds a result. Who began the reply is known to the caller, who knows which messages were sent.
     pub fn replied(&mut self, at: At, attempt: AttemptId, reply: &Reply, origin: ReplyOrigin) -> Vec<Change> {
+        // In a transcript, the mark at the end of a turn may follow the error that ended it (INTERACTIVE 1).
+        let bare_mark = !reply.is_error && reply.turns == 0 && reply.text.is_none();
+        if bare_mark && !std::mem::take(&mut self.stirred) && !self.replies.is_empty() {
+            return Vec::new();
+        }
+        self.stirred = false;
         let event = AgentEvent::Replied(reply.clone());
         let changes = self.table.apply(at, &event);
         self.ledger.apply(&event, &changes);
