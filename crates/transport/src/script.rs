@@ -130,3 +130,86 @@ impl Marker {
         &self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Gives `text` to a program and fails with what it printed, or with the package that has the program.
+    #[track_caller]
+    fn check(program: &str, package: &str, args: &[&str], text: &str) {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => panic!("`{program}` is needed for this test ({error}); install `{package}`"),
+        };
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "{program} {args:?}:\n{}", String::from_utf8_lossy(&printed));
+    }
+
+    /// All scripts as they are written, with the comments shellcheck reads; the holder by itself, since
+    /// inside the start script it is a document.
+    fn written() -> Vec<(String, String)> {
+        let mut all: Vec<_> =
+            Script::ALL.map(|script| (format!("{script:?}"), script.parts().concat())).into_iter().collect();
+        all.push(("Holder".to_owned(), [LIB, HOLDER].concat()));
+        all
+    }
+
+    #[test]
+    fn shellcheck_has_nothing_to_say() {
+        for (name, text) in written() {
+            let text = format!("#!/bin/sh\n# {name}\nb_M=marker\n{text}");
+            // SC2034: not every script uses all that the shared parts set.
+            check("shellcheck", "shellcheck", &["-s", "sh", "-e", "SC2034", "-"], &text);
+        }
+    }
+
+    #[test]
+    fn every_shell_can_parse_every_script() {
+        for script in Script::ALL {
+            let text = script.text(&Marker::random());
+            let text = std::str::from_utf8(&text).unwrap();
+            for (shell, args) in [
+                ("dash", &["-n"][..]),
+                ("bash", &["--posix", "-n"]),
+                ("mksh", &["-n"]),
+                ("busybox", &["ash", "-n"]),
+            ] {
+                check(shell, shell, args, text);
+            }
+        }
+    }
+
+    #[test]
+    fn scripts_are_small() {
+        // bash reads a script on a pipe byte by byte.
+        for script in Script::ALL {
+            let size = script.text(&Marker::random()).len();
+            assert!(size < 16 * 1024, "{script:?}: {size} bytes");
+        }
+    }
+
+    #[test]
+    fn the_followers_fit_between_single_quotes() {
+        for text in [include_str!("sh/follow.pl"), include_str!("sh/follow.py")] {
+            assert!(!text.contains('\''));
+        }
+        check("perl", "perl", &["-c", "-"], include_str!("sh/follow.pl"));
+        let compile = "import sys; compile(sys.stdin.read(), sys.argv[0], sys.argv[0] and 'exec')";
+        check("python3", "python3", &["-c", compile], include_str!("sh/follow.py"));
+    }
+
+    #[test]
+    fn markers_differ() {
+        let marker = Marker::random();
+        assert_eq!(marker.as_str().len(), 33);
+        assert_ne!(marker, Marker::random());
+    }
+}

@@ -102,7 +102,8 @@ pub async fn old_runs_are_removed_and_living_ones_kept(fixture: Fixture) {
     fixture.run(&kept).await;
     let young = bounded(fixture.holder.gc(Duration::from_secs(3600), &[])).await.unwrap();
     assert_eq!(young.removed, [""; 0]);
-    let report = bounded(fixture.holder.gc(Duration::ZERO, &[kept.at.run.clone()])).await.unwrap();
+    let report =
+        bounded(fixture.holder.gc(Duration::ZERO, std::slice::from_ref(&kept.at.run))).await.unwrap();
     assert_eq!(report.removed, [ended.at.run.as_str()]);
     let mut alive = [living.at.run.as_str(), survivor.at.run.as_str()];
     alive.sort_unstable();

@@ -4,7 +4,7 @@
 ready
 IFS= read -r b_l || exit 1
 plain "$b_l"
-case $b_V in '~') b_V=$HOME ;; '~/'*) b_V=$HOME/${b_V#??} ;; /*) ;; *) b_V=./$b_V ;; esac
+expand "$b_V"
 if [ ! -e "$b_V" ] && [ ! -h "$b_V" ]; then say dir missing
 elif [ ! -d "$b_V" ]; then say dir other
 elif cd "$b_V" 2>/dev/null; then say dir ok "$(pwd | od -An -v -tx1 | tr -d ' \n')"

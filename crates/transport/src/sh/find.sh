@@ -8,7 +8,10 @@ plain "$b_name"
 b_name=$b_V
 plain "$b_l"
 b_explicit=$b_V
-case $b_explicit in '~/'*) b_explicit=$HOME/${b_explicit#??} ;; esac
+if [ -n "$b_explicit" ]; then
+  expand "$b_explicit"
+  b_explicit=$b_V
+fi
 hex() { printf %s "$1" | od -An -v -tx1 | tr -d ' \n'; }
 runnable() { [ -f "$1" ] && [ -x "$1" ]; }
 
@@ -64,10 +67,13 @@ if [ -n "$b_explicit" ]; then
 else
   search "${b_captured:-$PATH}"
   if [ -z "$b_found" ]; then
-    b_nvm=
-    for b_d in "$HOME"/.nvm/versions/node/*/bin; do
-      if runnable "$b_d/$b_name" && { [ -z "$b_nvm" ] || [ "$b_d" -nt "$b_nvm" ]; }; then b_nvm=$b_d; fi
-    done
+    # shellcheck disable=SC2012 # the newest that has it
+    b_nvm=$(ls -td "$HOME"/.nvm/versions/node/*/bin 2>/dev/null | while IFS= read -r b_d; do
+      if runnable "$b_d/$b_name"; then
+        printf %s "$b_d"
+        break
+      fi
+    done)
     search "$HOME/.local/bin:$HOME/.claude/local:$HOME/.npm-global/bin:${b_nvm:-$HOME/.nvm}:$HOME/.volta/bin:$HOME/.bun/bin:/opt/homebrew/bin:/usr/local/bin:/home/linuxbrew/.linuxbrew/bin"
   fi
 fi

@@ -14,7 +14,7 @@ case $b_engine in
   auto)
     if [ -n "$(command -v perl)" ]; then b_engine=perl
     elif [ -n "$(command -v python3)" ]; then b_engine=python3
-    else b_engine=sh; fi ;;
+    else b_engine="sh"; fi ;;
 esac
 case $b_engine in perl)
   exec perl -e 'BURSAR_PERL' "$b_M" "$b_B" "$@" ;;

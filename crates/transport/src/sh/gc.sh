@@ -45,7 +45,8 @@ for b_f in "$b_B/runs"/*; do
 done
 # Locks of sessions and keys whose last owner is removed, and which nobody touched for a day.
 for b_f in "$b_B/sessions"/* "$b_B/keys"/*; do
-  [ -d "$b_f" ] && [ -n "$(find "$b_f" -prune -mtime +0 2>/dev/null)" ] || continue
+  [ -d "$b_f" ] || continue
+  [ -n "$(find "$b_f" -prune -mtime +0 2>/dev/null)" ] || continue
   b_n=1
   while [ -h "$b_f/$((b_n + 1))" ]; do b_n=$((b_n + 1)); done
   owner "$b_f/$b_n"

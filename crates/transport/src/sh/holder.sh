@@ -8,13 +8,13 @@
 #   out, err  what the agent printed    pid  who it is    fed  bytes given to it    exit  how it ended
 b_R=$2 b_A=$3 b_M=$4
 b_D=$b_B/runs/$b_R/$b_A
-b_K="$b_D/in/d.$b_M"
+b_K=$b_D/in/none
 b_umask=$(umask)
 umask 077
 trap : HUP INT TERM
 answer() { printf '%s\n' "$*" >&3; }
 refuse() {
-  rm -f "$b_K" "$b_K".*
+  [ ! -e "$b_K" ] || rm -f "$b_K"
   answer "$@"
   answer end
   exit 0
@@ -48,7 +48,8 @@ while IFS= read -r b_l <&5; do
 done
 [ -n "$b_whole" ] && [ $# -gt 0 ] || exit 1
 
-case $b_cwd in '~') b_cwd=$HOME ;; '~/'*) b_cwd=$HOME/${b_cwd#??} ;; /*) ;; *) b_cwd=./$b_cwd ;; esac
+expand "$b_cwd"
+b_cwd=$b_V
 cd "$b_cwd" 2>/dev/null || refuse nodir
 b_found=
 case $1 in
@@ -79,6 +80,7 @@ b_keys=
 case $b_key in -) ;; *) b_keys=$b_B/keys/$b_key ;; esac
 [ -n "$b_B" ] || refuse readonly 'HOME is not set'
 b_e=$(LC_ALL=C mkdir -p "$b_D/in" ${b_sessions:+"$b_sessions"} ${b_keys:+"$b_keys"} 2>&1) || broken mkdir "$b_e"
+b_K=$b_D/in/d.$b_size.$b_M
 if [ "$b_size" != 0 ]; then
   b_e=$(LC_ALL=C cat 2>&1 <&5 >"$b_K") || broken 'writing the input' "$b_e"
   size "$b_K"
@@ -117,9 +119,9 @@ claim() {
     b_n=0
     for b_f in "$1"/*; do
       b_f=${b_f##*/}
-      case $b_f in '' | *[!0-9]*) ;; *) if [ "$b_f" -gt $b_n ]; then b_n=$b_f; fi ;; esac
+      case $b_f in '' | *[!0-9]*) ;; *) if [ "$b_f" -gt "$b_n" ]; then b_n=$b_f; fi ;; esac
     done
-    if [ $b_n -gt 0 ]; then
+    if [ "$b_n" -gt 0 ]; then
       owner "$1/$b_n"
       case $b_T in
         '') continue ;;
@@ -144,7 +146,7 @@ claim() {
 
 # 3. The journal's first entries, the FIFOs, the pump.
 if [ "$b_size" != 0 ]; then
-  b_e=$(LC_ALL=C mv "$b_K" "$b_D/in/d.$b_size.$b_M" 2>&1 && LC_ALL=C ln -s "d.$b_size.$b_M" "$b_D/in/0" 2>&1) || broken journal "$b_e"
+  b_e=$(LC_ALL=C ln -s "d.$b_size.$b_M" "$b_D/in/0" 2>&1) || broken journal "$b_e"
 fi
 if [ "$b_close" = 1 ]; then
   b_e=$(LC_ALL=C ln -s close "$b_D/in/$b_size" 2>&1) || broken journal "$b_e"
@@ -152,6 +154,7 @@ fi
 b_e=$(LC_ALL=C mkfifo "$b_D/stdin" "$b_D/wake" 2>&1) || broken mkfifo "$b_e"
 
 # Opened for both first, so that no later open blocks.
+# shellcheck disable=SC2094 # FIFOs
 exec 9<>"$b_D/stdin" 8<>"$b_D/wake" 7<"$b_D/stdin" 6>"$b_D/stdin" 9<&-
 
 # pump: copies the journal into the agent's input and blocks on `wake` between entries. It alone
@@ -229,6 +232,7 @@ b_perl=
   if [ -n "$b_setsid" ]; then
     exec "$b_setsid" "$@" <&7 7<&-
   elif [ -n "$b_perl" ]; then
+    # shellcheck disable=SC2016 # for perl
     exec "$b_perl" -MPOSIX -e 'POSIX::setsid(); exec {$ARGV[0]} @ARGV; exit 127' -- "$@" <&7 7<&-
   else
     exec "$@" <&7 7<&-

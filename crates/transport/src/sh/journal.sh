@@ -12,17 +12,15 @@ entry() {
 
 # length: sets b_n to the length of the journal and b_closed to 1 if it ends there.
 length() {
-  b_n=0 b_closed=0
-  b_list=$(ls -ln "$b_D/in" 2>/dev/null)
-  while :; do
-    case $b_list in
-      *" $b_n -> close"*) b_closed=1; return ;;
-      *" $b_n -> d."*)
-        b_e=${b_list#*" $b_n -> d."}
-        b_n=${b_e%%.*} ;;
-      *) return ;;
-    esac
-  done
+  # shellcheck disable=SC2046 # two numbers
+  set -- $(ls -ln "$b_D/in" 2>/dev/null | awk '
+    $(NF - 1) == "->" { to[$(NF - 2)] = $NF }
+    END {
+      n = 0
+      while (n in to && to[n] != "close") { split(to[n], part, "."); n = part[2] }
+      print n, n in to
+    }')
+  b_n=${1:-0} b_closed=${2:-0}
 }
 
 # close_here: closes the journal where it ends.

@@ -33,6 +33,18 @@ plain() {
   esac
 }
 
+# expand PATH: sets b_V to a path that is safe for every tool: `~` is the home directory, and nothing
+# begins with a dash.
+# shellcheck disable=SC2088 # meant literally
+expand() {
+  case $1 in
+    '~') b_V=$HOME ;;
+    '~/'*) b_V=$HOME/${1#??} ;;
+    /*) b_V=$1 ;;
+    *) b_V=./$1 ;;
+  esac
+}
+
 # boot: sets b_BOOT to an id of this boot.
 boot() {
   b_BOOT=-

@@ -16,6 +16,7 @@ marked() {
     b_list=$(grep -lsz "^BURSAR_RUN=$1\$" /proc/[0-9]*/environ 2>/dev/null)
   else
     b_list=
+    # shellcheck disable=SC2013 # names without blanks
     for b_f in $(grep -lsF "BURSAR_RUN=$1" /proc/[0-9]*/environ 2>/dev/null); do
       if tr '\0' '\n' 2>/dev/null <"$b_f" | grep -qx "BURSAR_RUN=$1"; then b_list="$b_list $b_f"; fi
     done

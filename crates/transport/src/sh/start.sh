@@ -4,7 +4,7 @@
 # `setsid setsid`: the first makes a session, the second, being a group leader, forks and leaves.
 # So nothing is started with `&`, which would leave SIGINT ignored in the agent for ever.
 detach() {
-  if [ -n "$(command -v setsid)" ]; then
+  if [ -x /usr/bin/setsid ] || [ -n "$(command -v setsid)" ]; then
     setsid setsid "$@"
   elif [ -n "$(command -v perl)" ]; then
     perl -MPOSIX -e 'POSIX::setsid(); fork and exit; POSIX::setsid(); exec @ARGV' -- "$@"

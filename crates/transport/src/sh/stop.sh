@@ -19,7 +19,7 @@ leaves() {
 # What hangs below the agent, before it leaves and lets go of it: one with a clean environment could
 # not be found afterwards.
 cast "$b_run"
-b_before=$(processes "$b_run" "$b_agents" '' | while read -r b_p b_pp b_s b_e; do echo "$b_p $b_s"; done)
+b_before=$(processes "$b_run" "$b_agents" '' | cut -d ' ' -f 1,3)
 b_how=gone
 if [ "$b_state" = living ]; then
   b_how=closed
@@ -32,22 +32,24 @@ if [ "$b_state" = living ]; then
   fi
 fi
 
-# KILL to all that carries the marker or hangs below the agent, until nothing was found twice: a
-# process may fork between the look and the signal.
+# remaining: prints what of it still lives.
 remaining() {
   [ -n "$b_before" ] || return 0
   echo "$b_before" | while read -r b_p b_s; do
     if alive "$b_p" "$b_s" "$b_BOOT"; then echo "$b_p"; fi
   done
 }
+
+# KILL to all that carries the marker or hangs below the agent, until nothing was found twice: a
+# process may fork between the look and the signal.
 b_empty=0 b_rounds=0 b_killed=0
 while [ $b_empty -lt 2 ] && [ $b_rounds -lt 200 ]; do
   b_rounds=$((b_rounds + 1))
   cast "$b_run"
   b_found=0
-  for b_p in $(processes "$b_run" "$b_agents" '' | while read -r b_p b_e; do echo "$b_p"; done; remaining); do
-    case " $b_holders " in *" $b_p "*) continue ;; esac
-    if kill -s KILL "$b_p" 2>/dev/null; then b_killed=$((b_killed + 1)); fi
+  for b_pid in $(processes "$b_run" "$b_agents" '' | cut -d ' ' -f 1; remaining); do
+    case " $b_holders " in *" $b_pid "*) continue ;; esac
+    if kill -s KILL "$b_pid" 2>/dev/null; then b_killed=$((b_killed + 1)); fi
     b_found=1
   done
   if [ $b_found = 0 ]; then b_empty=$((b_empty + 1)); else b_empty=0; nap; fi
