@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -69,20 +70,26 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs a command with this process's streams; an error names the program and how it ended.
 pub(crate) fn status(command: &mut Command) -> Outcome {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = name(command);
     let status = command.status().map_err(|error| format!("cannot run `{name}`: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("`{name}` ended with {status}").into()) }
 }
 
 /// Runs a command in the checkout and returns its stdout.
 pub(crate) fn output(command: &mut Command) -> Result<String, Box<dyn Error>> {
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = name(command);
     let output = command.output().map_err(|error| format!("cannot run `{name}`: {error}"))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(format!("`{name}` ended with {}: {stderr}", output.status).into());
     }
     Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Returns a program's name without its folder.
+fn name(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// Says whether a program is on `PATH`.
