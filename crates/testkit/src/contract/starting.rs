@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
-use bursar_transport::{FollowEvent, Name, StartError, StartSpec};
+use bursar_transport::{BoxFuture, FollowEvent, Holder, Host, HostError, Name, Shell, StartError, StartSpec};
+use tokio::io::AsyncWrite;
 
 use super::{Fixture, bounded, kill, lives, until};
 
@@ -337,4 +341,98 @@ pub async fn a_refused_start_may_be_repeated(fixture: Fixture) {
     bounded(fixture.holder.start(&spec)).await.unwrap_err();
     spec.cwd = there;
     assert_eq!(fixture.run(&spec).await.0, b"yes\n");
+}
+
+/// A host whose connection dies after so many bytes of payload: what is sent later is lost. Either the end of
+/// stdin is seen on the host, or, as when a laptop falls asleep, nothing at all.
+#[derive(Debug)]
+struct Cut {
+    host: std::sync::Arc<dyn Host>,
+    after: usize,
+    silently: bool,
+}
+
+impl Host for Cut {
+    fn name(&self) -> &'static str {
+        "cut"
+    }
+
+    fn transport(&self) -> &'static str {
+        self.host.transport()
+    }
+
+    fn open(&self, script: bytes::Bytes) -> BoxFuture<'_, Result<Shell, HostError>> {
+        Box::pin(async move {
+            let mut shell = self.host.open(script).await?;
+            shell.stdin =
+                Box::new(CutWriter { inner: shell.stdin, left: self.after, silently: self.silently });
+            Ok(shell)
+        })
+    }
+}
+
+struct CutWriter {
+    inner: Box<dyn AsyncWrite + Send + Sync + Unpin>,
+    left: usize,
+    silently: bool,
+}
+
+impl AsyncWrite for CutWriter {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let n = bytes.len().min(self.left);
+        if n == 0 {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let written = ready!(Pin::new(&mut self.inner).poll_write(cx, &bytes[..n]))?;
+        self.left -= written;
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.silently {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+pub async fn a_start_cut_at_any_point_starts_nothing_and_may_be_repeated(fixture: Fixture) {
+    let mut spec = fixture.script("cat >>got; echo >>got");
+    spec.input = vec![b'i'; 3000];
+    spec.close_after_input = true;
+    spec.env.push(("SOME".to_owned(), b"value".to_vec()));
+    for after in [0, 5, 40, 150, 250, 400, 2000, 3000] {
+        spec.at.attempt += 1;
+        let host = fixture.holder.host().clone();
+        let cut = Holder::new(std::sync::Arc::new(Cut { host, after, silently: false }));
+        let error = bounded(cut.start(&spec)).await.unwrap_err();
+        assert!(matches!(error, StartError::Host(_)), "{after}: {error:?}");
+        untouched(&fixture, &spec);
+        assert!(!bounded(fixture.holder.start(&spec)).await.unwrap().attached);
+        fixture.follow(&spec.at, 0).await;
+        let got = fs::read(fixture.work().join("got")).unwrap();
+        assert!(got.len() == 3001, "{after}: {} bytes", got.len());
+        fs::remove_file(fixture.work().join("got")).unwrap();
+    }
+}
+
+pub async fn a_start_that_hangs_in_the_middle_does_not_keep_others_out(fixture: Fixture) {
+    let mut spec = fixture.script("cat");
+    spec.input = vec![b'i'; 3000];
+    spec.close_after_input = true;
+    for after in [0, 40, 150, 2000] {
+        spec.at.attempt += 1;
+        let host = fixture.holder.host().clone();
+        let cut = Holder::new(std::sync::Arc::new(Cut { host, after, silently: true }));
+        let hanging = spec.clone();
+        let hanging = tokio::spawn(async move { cut.start(&hanging).await });
+        let (output, _) = fixture.run(&spec).await;
+        assert!(output == spec.input);
+        assert!(!hanging.is_finished());
+        hanging.abort();
+    }
 }
