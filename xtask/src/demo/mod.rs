@@ -59,8 +59,8 @@ fn walks_away_and_is_held() -> Outcome {
     stage.show(&ended)?;
     let shown = stage.shown(&ended)?;
     check("outcome", &shown["outcome"], &Value::from("done"))?;
-    check("background tasks still owed", &shown["debt"], &Value::from(0))?;
-    check("nudges used", &shown["nudges"]["used"], &Value::from(0))
+    check("background tasks still owed", &shown["finished"]["debt"], &Value::from(0))?;
+    check("nudges used", &shown["finished"]["nudges"]["used"], &Value::from(0))
 }
 
 /// The agent leaves something behind for good. A run that ends so must not look like a success.
@@ -80,8 +80,10 @@ fn never_collects() -> Outcome {
     stage.show(&ended)?;
     let shown = stage.shown(&ended)?;
     check("outcome", &shown["outcome"], &Value::from("stranded"))?;
-    check("background tasks still owed", &shown["debt"], &Value::from(1))?;
-    check("nudges used", &shown["nudges"]["used"], &Value::from(1))?;
+    check("background tasks still owed", &shown["finished"]["debt"], &Value::from(1))?;
+    check("nudges used", &shown["finished"]["nudges"]["used"], &Value::from(1))?;
+    let told = shown["finished"]["survivors"].as_array().map_or(0, Vec::len);
+    check("processes that still run, as told and as found", &told, &stage.left_running())?;
     narrate("Each decision is one line of the log, with the budget and what was spent:");
     let decisions = ended.decisions()?;
     for decision in &decisions {

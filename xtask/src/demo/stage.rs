@@ -46,6 +46,11 @@ impl Stage {
         self.home.work().join(name).exists()
     }
 
+    /// Counts the processes of the run that still live.
+    pub(super) fn left_running(&self) -> usize {
+        self.home.processes().len()
+    }
+
     /// Runs `bursar run` with its output on this terminal, and waits for its end.
     pub(super) fn run(&self, options: &[&str], prompt: &str) -> Result<Ended, Box<dyn Error>> {
         let log = self.home.root().join("bursar.log");
