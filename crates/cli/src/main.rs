@@ -19,6 +19,7 @@ mod session;
 mod signals;
 mod span;
 mod state;
+mod terminal;
 mod ui;
 
 use std::process::ExitCode;

@@ -3,13 +3,14 @@
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 
-use crate::{escape, exit};
+use crate::{escape, exit, terminal};
 
 /// Ends the process with its own exit code and a message at the first panic of any thread.
 ///
 /// The agent and the run are untouched: both are picked up as after a `kill -9`.
 pub(crate) fn install(log_file: Option<PathBuf>) {
     std::panic::set_hook(Box::new(move |info| {
+        terminal::restore();
         let text = message(info, log_file.as_deref());
         // Neither the lock of stderr nor its reader can be relied on here.
         let _nobody_may_read = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());

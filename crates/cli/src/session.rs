@@ -16,6 +16,7 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::{Signals, Wish};
+use crate::terminal;
 use crate::ui::screen::Screen;
 
 /// What a signal means here.
@@ -148,6 +149,7 @@ async fn obey(mut signals: Signals, role: Role, ask: mpsc::Sender<Ask>, told: mp
             (Role::Visitor, Wish::Interrupt | Wish::Terminate) => {
                 if before > 0 {
                     // The screen's loop did not answer; leaving at once harms nothing.
+                    terminal::restore();
                     std::process::exit(i32::from(exit::DONE));
                 }
                 told_to(Told::Leave(wish));

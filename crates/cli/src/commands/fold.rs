@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use bursar_core::background::Snapshot;
+use bursar_core::notice::ReplySummary;
 use bursar_core::offline::{Folded, Folder, Options};
+use bursar_core::outcome::Ending;
 use bursar_core::wire::FileKind;
 use bursar_runner::{Clock as _, SystemClock};
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::args::DataOutput;
 use crate::failure::Failure;
@@ -106,7 +109,9 @@ impl FoldArgs {
 
     fn print(&self, name: &str, folded: &Folded, output: &Output) {
         if self.output == DataOutput::Json {
-            output.line(&escape::json(&json(name, folded).to_string()));
+            // Plain data of ours: it always fits into JSON.
+            let json = serde_json::to_string(&Judged::new(name, folded)).unwrap_or_default();
+            output.line(&escape::json(&json));
         } else {
             for line in lines(name, folded, self.max_turns, output.paint()) {
                 output.line(&line);
@@ -157,47 +162,88 @@ fn kind(folded: &Folded) -> &'static str {
     }
 }
 
-fn json(name: &str, folded: &Folded) -> Value {
-    let replies: Vec<Value> = folded
-        .replies
-        .iter()
-        .map(|reply| {
-            json!({
-                "origin": reply.origin.as_str(),
-                "subtype": reply.subtype,
-                "is_error": reply.is_error,
-                "terminal_reason": reply.terminal_reason,
-                "turns": reply.turns,
-            })
-        })
-        .collect();
-    let background: Vec<Value> = folded
-        .background
-        .iter()
-        .map(|task| {
-            json!({
-                "id": task.id,
-                "kind": task.kind.as_str(),
-                "state": task.state.as_str(),
-                "exit": task.exit,
-                "owed": task.owed,
-            })
-        })
-        .collect();
-    json!({
-        "v": 1,
-        "file": name,
-        "kind": kind(folded),
-        "session": folded.session,
-        "agent_version": folded.agent_version,
-        "replies": replies,
-        "ledger": {"launched": folded.launched, "settled": folded.settled, "debt": folded.debt},
-        "background": background,
-        "phase": folded.phase.as_str(),
-        "decision": {"action": folded.verdict.step.action().as_str(), "reason": folded.verdict.reason},
-        "outcome": folded.outcome.map(bursar_core::outcome::Ending::as_str),
-        "skipped_lines": folded.skipped_lines,
-    })
+/// What `--output json` prints for a file.
+#[derive(Debug, Serialize)]
+struct Judged<'a> {
+    v: u32,
+    file: &'a str,
+    kind: &'static str,
+    session: Option<&'a str>,
+    agent_version: Option<&'a str>,
+    replies: Vec<Reply<'a>>,
+    ledger: Ledger,
+    background: Vec<Work<'a>>,
+    phase: &'static str,
+    decision: Decision,
+    outcome: Option<&'static str>,
+    skipped_lines: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Reply<'a> {
+    origin: &'static str,
+    subtype: &'a str,
+    is_error: bool,
+    terminal_reason: Option<&'a str>,
+    turns: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Ledger {
+    launched: u64,
+    settled: u64,
+    debt: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Work<'a> {
+    id: &'a str,
+    kind: &'static str,
+    state: &'static str,
+    exit: Option<i32>,
+    owed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Decision {
+    action: &'static str,
+    reason: &'static str,
+}
+
+impl<'a> Judged<'a> {
+    fn new(file: &'a str, folded: &'a Folded) -> Self {
+        let reply = |reply: &'a ReplySummary| Reply {
+            origin: reply.origin.as_str(),
+            subtype: &reply.subtype,
+            is_error: reply.is_error,
+            terminal_reason: reply.terminal_reason.as_deref(),
+            turns: reply.turns,
+        };
+        let work = |task: &'a Snapshot| Work {
+            id: &task.id,
+            kind: task.kind.as_str(),
+            state: task.state.as_str(),
+            exit: task.exit,
+            owed: task.owed,
+        };
+        Self {
+            v: 1,
+            file,
+            kind: kind(folded),
+            session: folded.session.as_deref(),
+            agent_version: folded.agent_version.as_deref(),
+            replies: folded.replies.iter().map(reply).collect(),
+            ledger: Ledger { launched: folded.launched, settled: folded.settled, debt: folded.debt },
+            background: folded.background.iter().map(work).collect(),
+            phase: folded.phase.as_str(),
+            decision: Decision {
+                action: folded.verdict.step.action().as_str(),
+                reason: folded.verdict.reason,
+            },
+            outcome: folded.outcome.map(Ending::as_str),
+            skipped_lines: folded.skipped_lines,
+        }
+    }
 }
 
 fn lines(name: &str, folded: &Folded, budget: u64, paint: Paint) -> Vec<String> {

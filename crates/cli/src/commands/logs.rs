@@ -12,7 +12,7 @@ use crate::args::{RunName, RunOutput};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::ui::lines::{self, Line};
+use crate::ui::lines::{Line, Lines};
 use crate::ui::summary;
 use crate::{escape, exit, hosts, span, state};
 
@@ -68,8 +68,9 @@ impl LogsArgs {
         output: &Output,
     ) -> Result<(), Failure> {
         let begun = store.load(run)?.map(|stored| stored.created).unwrap_or_default();
+        let mut lines = Lines::default();
         if !self.follow {
-            replay(store, run, |record| self.print(&record, begun, output))?;
+            replay(store, run, |record| self.print(&mut lines, &record, begun, output))?;
             return Ok(());
         }
         let context = hosts::context(store.clone());
@@ -82,7 +83,9 @@ impl LogsArgs {
         let printing = async {
             while let Some(update) = reader.next().await {
                 match update {
-                    Update::Replayed(record) | Update::Live(record) => self.print(&record, begun, output),
+                    Update::Replayed(record) | Update::Live(record) => {
+                        self.print(&mut lines, &record, begun, output)
+                    }
                     Update::Warning(text) => output.warn(&text),
                     Update::View(_) | Update::Driving(_) => {}
                 }
@@ -98,7 +101,7 @@ impl LogsArgs {
         Ok(())
     }
 
-    fn print(&self, record: &Record, begun: At, output: &Output) {
+    fn print(&self, lines: &mut Lines, record: &Record, begun: At, output: &Output) {
         match (self.output, &record.event) {
             (RunOutput::Ndjson, _) => output.line(&escape::json(&record.to_json())),
             (RunOutput::Json, bursar_runner::RecordEvent::RunFinished(_)) => {
@@ -110,7 +113,7 @@ impl LogsArgs {
                 let text = if let bursar_runner::RecordEvent::RunFinished(finished) = event {
                     summary::lines(&record.run, finished, output.paint()).join("\n")
                 } else {
-                    match lines::line(record, true, output.paint()) {
+                    match lines.line(record, true, output.paint()) {
                         Some(Line::Words(text) | Line::Around(text)) => text,
                         None => return,
                     }

@@ -174,10 +174,6 @@ impl RunArgs {
             }
             return Ok(exit::DONE);
         }
-        if kind == RunOutput::Human && !output.quiet() {
-            let text = format!("run {run} · `bursar attach {run}` shows it elsewhere");
-            output.note(&output.err_paint().dim(&text));
-        }
         let context = hosts::context(store);
         let session =
             Session { context: &context, run: &run, output, kind: Some(kind), role: Role::Owner, ask: None };

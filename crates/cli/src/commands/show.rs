@@ -146,7 +146,9 @@ impl Shown {
             )),
         ];
         out.extend(
-            view.background.iter().map(|task| format!("  {}", background::line(task, Some(now), paint))),
+            view.background
+                .iter()
+                .map(|task| format!("  {}", background::line(task, Some(now), false, paint))),
         );
         out
     }

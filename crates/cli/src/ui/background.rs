@@ -10,8 +10,9 @@ use crate::span;
 
 /// Returns `shell b1x · running 0:12 · make -j8`, or `shell b1x · done · exit 0 · 0:31 · make -j8`.
 ///
-/// The time of a live one runs up to `now`; without it, none is shown. That of an ended one stays as it is.
-pub(crate) fn line(task: &BackgroundRecord, now: Option<At>, paint: Paint) -> String {
+/// The time of a live one runs up to `now`; without it, none is shown. That of an ended one stays as it is. Once the
+/// run is over, what was never collected is said to be so; before that, the agent still has time.
+pub(crate) fn line(task: &BackgroundRecord, now: Option<At>, run_is_over: bool, paint: Paint) -> String {
     let mut parts = vec![format!("{} {}", task.kind.as_str(), escape::line(&task.id))];
     parts.push(state(task, now, paint));
     if task.cut_after_look {
@@ -23,7 +24,7 @@ pub(crate) fn line(task: &BackgroundRecord, now: Option<At>, paint: Paint) -> St
     if let (false, Some(ended)) = (task.state.is_live(), task.ended) {
         parts.push(span::clock(ended.since(task.began)));
     }
-    if task.owed && !task.state.is_live() {
+    if task.owed && run_is_over {
         parts.push(paint.yellow("not collected"));
     }
     if task.by_subagent {

@@ -1,10 +1,14 @@
 //! One record of a run as a line for people.
 
+use std::collections::BTreeMap;
+
+use bursar_core::At;
 use bursar_core::phase::Link;
 use bursar_runner::{DecisionRecord, EndRecord, Record, RecordEvent, ToolRecord};
 
 use crate::escape;
 use crate::paint::Paint;
+use crate::span;
 use crate::ui::{background, count, dollars};
 
 /// Where a line belongs.
@@ -16,10 +20,29 @@ pub(crate) enum Line {
     Around(String),
 }
 
-/// Returns the line of a record; some records have none.
-///
-/// `all` also tells what the live view shows by itself: phases and background tasks.
-pub(crate) fn line(record: &Record, all: bool, paint: Paint) -> Option<Line> {
+/// Turns the records of one run into lines, leaving out those that would only say again what was said before.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// The last line of each background task.
+    tasks: BTreeMap<String, String>,
+}
+
+impl Lines {
+    /// Returns the line of a record; some records have none.
+    ///
+    /// `all` also tells what the live view shows by itself: phases and background tasks.
+    pub(crate) fn line(&mut self, record: &Record, all: bool, paint: Paint) -> Option<Line> {
+        let line = line(record, all, paint)?;
+        if let (RecordEvent::Background(task), Line::Around(text)) = (&record.event, &line)
+            && self.tasks.insert(task.id.clone(), text.clone()).as_ref() == Some(text)
+        {
+            return None;
+        }
+        Some(line)
+    }
+}
+
+fn line(record: &Record, all: bool, paint: Paint) -> Option<Line> {
     let around = match &record.event {
         RecordEvent::Text { subagent: None, text } => {
             let text = text.trim_end();
@@ -29,10 +52,10 @@ pub(crate) fn line(record: &Record, all: bool, paint: Paint) -> Option<Line> {
         RecordEvent::RunStarted { prompt_bytes, resume } => {
             let resume = resume.as_deref().map(|id| format!(", resumes session {}", escape::line(id)));
             paint.dim(&format!(
-                "run {} · prompt of {}{}",
-                escape::line(&record.run),
+                "run {run} · prompt of {}{}",
                 count(*prompt_bytes, "byte"),
-                resume.unwrap_or_default()
+                resume.unwrap_or_default(),
+                run = escape::line(&record.run)
             ))
         }
         RecordEvent::AttemptStarted { attempt, pid, found } => {
@@ -50,7 +73,7 @@ pub(crate) fn line(record: &Record, all: bool, paint: Paint) -> Option<Line> {
             if !all {
                 return None;
             }
-            background::line(task, None, paint)
+            background::line(task, None, false, paint)
         }
         RecordEvent::Phase { phase } => {
             if !all {
@@ -60,7 +83,7 @@ pub(crate) fn line(record: &Record, all: bool, paint: Paint) -> Option<Line> {
         }
         RecordEvent::Link { link } => link_line(*link, paint),
         RecordEvent::Remark { text } => format!("{} {}", paint.yellow("note:"), escape::line(text)),
-        RecordEvent::Decision(decision) => decision_line(decision, all, paint)?,
+        RecordEvent::Decision(decision) => decision_line(decision, record.at, all, paint)?,
         RecordEvent::AttemptEnded { attempt, end, skipped_lines } => {
             let skipped = match skipped_lines {
                 0 => String::new(),
@@ -102,17 +125,23 @@ pub(crate) fn figures(decision: &DecisionRecord) -> String {
     )
 }
 
-fn decision_line(decision: &DecisionRecord, all: bool, paint: Paint) -> Option<String> {
+fn decision_line(decision: &DecisionRecord, at: At, all: bool, paint: Paint) -> Option<String> {
     if decision.action == "finish" && !all {
         // The summary says it.
         return None;
     }
-    let until = decision.until.map(|until| format!(" · until {until} at the latest")).unwrap_or_default();
+    let until = decision
+        .until
+        .map(|until| format!(" · for {} at most", span::clock(until.since(at))))
+        .unwrap_or_default();
+    // One line where it may be searched, two where it is only read.
+    let figures =
+        if all { format!(" [{}]", figures(decision)) } else { format!("\n  {}", figures(decision)) };
     Some(format!(
-        "{} {}{until} {}",
+        "{} {}{until}{}",
         paint.cyan(&format!("→ {}:", escape::line(&decision.action))),
         escape::line(&decision.message),
-        paint.dim(&format!("[{}]", figures(decision)))
+        paint.dim(&figures)
     ))
 }
 

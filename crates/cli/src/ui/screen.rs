@@ -7,8 +7,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::RunOutput;
 use crate::escape;
 use crate::output::{self, Output};
-use crate::ui::lines::Line;
-use crate::ui::{lines, summary, view};
+use crate::terminal;
+use crate::ui::lines::{Line, Lines};
+use crate::ui::{summary, view};
 
 /// What follows a run on the screen.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub(crate) struct Screen {
     output: Output,
     kind: Option<RunOutput>,
     bar: Option<ProgressBar>,
+    lines: Lines,
     view: Option<Box<RunView>>,
     /// The record that ends the run, for `--output json`.
     last: Option<Record>,
@@ -29,10 +31,11 @@ impl Screen {
             bar.set_style(
                 ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()),
             );
+            terminal::hush();
             output.set_view(Some(bar.clone()));
             bar
         });
-        Self { output, kind, bar, view: None, last: None }
+        Self { output, kind, bar, lines: Lines::default(), view: None, last: None }
     }
 
     /// Whether time alone changes what is seen.
@@ -55,8 +58,8 @@ impl Screen {
         }
     }
 
-    fn human(&self, record: &Record, all: bool) {
-        match lines::line(record, all, self.output.err_paint()) {
+    fn human(&mut self, record: &Record, all: bool) {
+        match self.lines.line(record, all, self.output.err_paint()) {
             Some(Line::Words(words)) => self.output.line(&words),
             Some(Line::Around(around)) if !self.output.quiet() => self.output.note(&around),
             Some(Line::Around(_)) | None => {}
@@ -82,6 +85,7 @@ impl Screen {
     pub(crate) fn clear(&mut self) {
         if self.bar.take().is_some() {
             self.output.set_view(None);
+            terminal::restore();
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn lines(run: &str, finished: &FinishedRecord, paint: Paint) -> Vec<S
         paint.dim(&format!("  run {} · {}", escape::line(run), figures(finished))),
     ];
     for task in &finished.background {
-        lines.push(format!("  {}", background::line(task, None, paint)));
+        lines.push(format!("  {}", background::line(task, None, true, paint)));
     }
     for survivor in &finished.survivors {
         lines.push(format!(

@@ -16,7 +16,7 @@ pub(crate) fn lines(view: &RunView, now: At, width: usize, paint: Paint) -> Vec<
     let mut lines = vec![headline(view, now, paint)];
     let shown = choose(&view.background);
     for task in &shown {
-        lines.push(format!("  {}", background::line(task, Some(now), paint)));
+        lines.push(format!("  {}", background::line(task, Some(now), false, paint)));
     }
     let more = view.background.len() - shown.len();
     if more > 0 {
