@@ -103,6 +103,7 @@ pub async fn watch(
         // Looked at before the log is read: a driver's last entry is there before its lock is gone.
         let driven = DriverLock::is_taken(&dir)?;
         let finished = reader.read().await.map_err(|stuck| stuck.into_error(run, WATCHES))?;
+        let finished = finished.or_else(|| reader.stored.finished.clone());
         if finished.is_some() || !driven {
             return Ok(finished);
         }

@@ -15,12 +15,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::carry::{Carrier, Report};
+use crate::decision_log::log_decision;
 use crate::error::RunnerError;
-use crate::folded::Stuck;
-use crate::host::{AgentHost, Followed};
+use crate::host::AgentHost;
 use crate::lock::DriverLock;
 use crate::reader::Reader;
-use crate::record::{FinishedRecord, Record, RecordEvent};
+use crate::record::FinishedRecord;
+use crate::refold::refold;
 use crate::run_clock::RunClock;
 use crate::store::Mark;
 use crate::store::log::{Beside, Body, Entry};
@@ -340,73 +341,6 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Folds the log to its end. Bytes that this machine lost after it folded them (its power failed before they reached
-/// the disk) are fetched from the host again.
-async fn refold(reader: &mut Reader<'_>, host: &dyn AgentHost) -> Result<(), RunnerError> {
-    loop {
-        match reader.read().await {
-            Ok(_) => return Ok(()),
-            Err(Stuck::Short { attempt, have, need }) => {
-                if let Err(cause) = refetch(reader, host, attempt, have, need).await {
-                    return Err(Stuck::Short { attempt, have, need }.into_error(reader.run(), &cause));
-                }
-            }
-            Err(stuck @ Stuck::Store(_)) => return Err(stuck.into_error(reader.run(), "")),
-        }
-    }
-}
-
-async fn refetch(
-    reader: &mut Reader<'_>,
-    host: &dyn AgentHost,
-    attempt: AttemptId,
-    have: u64,
-    need: u64,
-) -> Result<(), String> {
-    let failed = |error: crate::HostError| format!("they cannot be fetched again: {error}");
-    let mut source = host.follow(&reader.stored.request.run, attempt, have).await.map_err(failed)?;
-    let mut have = have;
-    while have < need {
-        match source.next().await.map_err(failed)? {
-            Followed::Bytes { offset, bytes } if offset == have => {
-                reader.mirrors.append(attempt, &bytes).map_err(|error| error.to_string())?;
-                have += length(&bytes);
-            }
-            Followed::Bytes { .. } | Followed::Exited { .. } | Followed::Vanished { .. } => {
-                return Err("the host does not have them either".to_owned());
-            }
-        }
-    }
-    Ok(())
-}
-
-fn length(bytes: &[u8]) -> u64 {
+pub(crate) fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
-}
-
-/// Logs a step of the ladder with all a reader needs to judge it: the one place that does, for every transport.
-fn log_decision(record: &Record) {
-    let RecordEvent::Decision(decision) = &record.event else {
-        return;
-    };
-    tracing::info!(
-        target: "bursar::decision",
-        run = record.run,
-        host = decision.host,
-        transport = decision.transport,
-        attempt = decision.attempt,
-        reply = decision.reply,
-        reason = decision.reason,
-        action = decision.action,
-        turn_budget = decision.turn_budget,
-        turns_spent = decision.turns_spent,
-        turns_spent_total = decision.turns_spent_total,
-        continues_used = decision.continues_used,
-        continues_limit = decision.continues_limit,
-        nudges_used = decision.nudges_used,
-        nudges_limit = decision.nudges_limit,
-        debt = decision.debt,
-        cost_usd = decision.cost_usd,
-        "{}", decision.message
-    );
 }

@@ -33,6 +33,7 @@ mod attend;
 mod carry;
 mod contact;
 mod context;
+mod decision_log;
 mod driver;
 mod error;
 mod fold;
@@ -43,6 +44,7 @@ mod host;
 mod lock;
 mod reader;
 mod record;
+mod refold;
 mod run_clock;
 mod store;
 #[cfg(test)]

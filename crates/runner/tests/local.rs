@@ -1,4 +1,5 @@
 //! The real fold, the real holder and the scripted agent, on this machine.
+#![expect(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

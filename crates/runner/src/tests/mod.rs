@@ -22,6 +22,7 @@ mod driving;
 mod fake_fold;
 mod fake_host;
 mod links;
+mod recording;
 mod storing;
 mod watching;
 

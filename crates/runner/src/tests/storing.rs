@@ -123,6 +123,28 @@ fn a_wish_of_a_newer_bursar_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_full_disk_is_a_clear_error_and_the_run_goes_on_once_there_is_room() {
+    let setup = Setup::new(&["", "text hello\nclose\n"]);
+    let mirror = setup.context.store.run_dir(&setup.run).join("1.stdout");
+    let filling = async {
+        super::until("the start", || setup.host.starts() == 1).await;
+        std::os::unix::fs::symlink("/dev/full", &mirror).unwrap();
+        let say = Ask::Say { text: "on".to_owned() };
+        setup.context.store.ask(&setup.run, &say, At(1)).unwrap();
+    };
+    let ((failed, _), ()) = tokio::join!(setup.attend(), filling);
+    let error = failed.unwrap_err();
+    assert!(matches!(&error, crate::RunnerError::Store(StoreError::Full { .. })), "{error:?}");
+    assert!(error.hint().contains("bursar attach"), "{}", error.hint());
+    assert_eq!(error.exit_code(), 6);
+
+    std::fs::remove_file(&mirror).unwrap();
+    setup.attend().await.0.unwrap();
+    setup.assert_mirrored();
+    assert_eq!((setup.host.starts(), setup.host.journals()), (1, vec!["on\n".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn cleaning_up_removes_what_ended_long_ago_and_nothing_else() {
     let setup = Setup::new(&["text hello\nclose\n"]);
     setup.context.store.create(&new_run("living23"), At(1)).unwrap();
