@@ -95,7 +95,7 @@ fn request(run: &str) -> Request {
 fn new_run(run: &str) -> NewRun {
     NewRun {
         request: request(run),
-        dir: b"/work".to_vec(),
+        dir: b"/srv".to_vec(),
         agent: AgentChoice { name: "claude".to_owned(), path: None },
         env: Vec::new(),
         key: None,

@@ -23,6 +23,7 @@ impl Captured {
     }
 }
 
+#[expect(clippy::unwrap_in_result, reason = "in a test")]
 impl Write for Captured {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
