@@ -1,7 +1,8 @@
 //! The real fold, the real holder and the scripted agent, on this machine.
 #![expect(clippy::unwrap_used, reason = "a test says what failed by failing")]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,11 +69,7 @@ impl Machine {
 
     /// What one process of bursar has.
     fn context(&self) -> Context {
-        let store = self.store();
-        let local = LocalHost::new().env("XDG_STATE_HOME", self.state());
-        let host: Arc<dyn AgentHost> =
-            Arc::new(HolderHost::new(Holder::new(Arc::new(local)), Arc::clone(&store)));
-        Context::new(store, Arc::new(move |_| Arc::clone(&host)))
+        context(&self.state())
     }
 
     async fn attend(&self) -> (FinishedRecord, Vec<Record>) {
@@ -96,6 +93,14 @@ impl Machine {
         replay(&self.store(), &self.run, |record| records.push(record)).unwrap();
         records
     }
+}
+
+fn context(state: &Path) -> Context {
+    let store = Arc::new(Store::open(&state.join("bursar")).unwrap());
+    let local = LocalHost::new().env("XDG_STATE_HOME", state);
+    let host: Arc<dyn AgentHost> =
+        Arc::new(HolderHost::new(Holder::new(Arc::new(local)), Arc::clone(&store)));
+    Context::new(store, Arc::new(move |_| Arc::clone(&host)))
 }
 
 fn names(records: &[Record]) -> Vec<&'static str> {
@@ -145,6 +150,44 @@ async fn drivers_that_die_one_after_the_other_lose_nothing() {
     assert_eq!(machine.agent.messages().unwrap().len(), 1);
     let numbers: Vec<_> = records.iter().map(|record| record.seq).collect();
     assert_eq!(numbers, (1..=u64::try_from(records.len()).unwrap()).collect::<Vec<_>>());
+    assert_eq!(records, machine.replayed());
+}
+
+/// Names the state folder and the run to a child process of the next test.
+const CHILD: [&str; 2] = ["BURSAR_TEST_STATE", "BURSAR_TEST_RUN"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drivers_that_are_killed_lose_nothing() {
+    if let [Some(state), Some(run)] = CHILD.map(std::env::var_os) {
+        // This is the child: drive until killed.
+        let (send, _reader) = updates();
+        let (_ask, asks) = mpsc::channel(1);
+        let run = RunId(run.into_string().unwrap());
+        attend(&context(state.as_ref()), &run, &send, asks).await.unwrap();
+        return;
+    }
+    let woken = Reply::woken("b1").text("collected").success();
+    let script = Reply::new()
+        .text("started")
+        .launch(Shell::new("b1", "sleep 1").waking(woken))
+        .text("left it running")
+        .success();
+    let machine = Machine::new("killed", replies(vec![script]));
+    for lived in [15, 30, 45, 60, 100, 200, 400, 800] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "drivers_that_are_killed_lose_nothing"])
+            .envs([(CHILD[0], machine.state().as_os_str()), (CHILD[1], machine.run.0.as_ref())])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Not waited for anything: it dies wherever it is by then.
+        tokio::time::sleep(Duration::from_millis(lived)).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let (finished, records) = machine.attend().await;
+    assert_eq!((finished.outcome, finished.text.as_str()), (Ending::Done, "collected"), "{finished:?}");
+    assert_eq!((machine.agent.starts().unwrap(), machine.agent.messages().unwrap().len()), (1, 1));
     assert_eq!(records, machine.replayed());
 }
 
