@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | a launch's tool result | yes | no |
 //! | the live set | what it lists | what it listed once and lists no longer |
-//! | `task_started` | no: foreground commands and synchronous agents send it too | no |
+//! | `task_started` | no: foreground commands and synchronous agents send it too; but work that had ended runs again | no |
 //! | `task_updated`, `task_notification` with a status | no; kept for a launch whose result comes later | yes |
 //! | the host's evidence, after the agent's process ended | no | yes, as far as it shows |
 
@@ -128,8 +128,10 @@ pub struct Background {
     index: BTreeMap<String, usize>,
     /// `task_started` and ends of work that no launch has named (yet): foreground work, or a race (DRIFT 3).
     loose: VecDeque<Loose>,
-    /// Stop calls the agent made, by the id they named.
+    /// What the agent asked to stop, and was not refused.
     stop_calls: BTreeSet<String>,
+    /// Stop calls that have not come back, with what they named.
+    stopping: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
@@ -141,6 +143,8 @@ struct Entry {
     description: String,
     output: Option<String>,
     owner: Owner,
+    /// The tool call that began it, where an event links the two.
+    call: Option<String>,
     by_subagent: bool,
     began: At,
     ended: Option<At>,
@@ -182,12 +186,15 @@ impl Background {
     pub fn apply(&mut self, at: At, event: &AgentEvent) -> Vec<Change> {
         let mut changes = Vec::new();
         match event {
-            AgentEvent::ToolReturned { owner, launch: Some(launch), is_error: false, .. } => {
-                self.open(at, launch, owner, &mut changes);
+            AgentEvent::ToolReturned { owner, id, is_error, launch } => {
+                self.stop_returned(at, id, *is_error, &mut changes);
+                if let Some(launch) = launch.as_ref().filter(|_| !is_error) {
+                    self.open(at, id, launch, owner, &mut changes);
+                }
             }
             AgentEvent::LiveSet(set) => self.live_set(at, set, &mut changes),
             AgentEvent::Started { id, tool_call, kind, description, by_subagent } => {
-                self.started(id, tool_call.as_ref(), *kind, description, *by_subagent, &mut changes);
+                self.started(at, id, tool_call.as_ref(), *kind, description, *by_subagent, &mut changes);
             }
             AgentEvent::Updated { id, status: Some(status), ended, .. } => {
                 let end = End {
@@ -202,9 +209,10 @@ impl Background {
                 self.end(id, end, &mut changes);
             }
             AgentEvent::Notified(note) => self.notified(at, note, &mut changes),
-            AgentEvent::ToolCalled { call, .. } => {
+            AgentEvent::ToolCalled { id: call_id, call, .. } => {
                 if let Some(id) = &call.stops {
                     self.stop_calls.insert(id.clone());
+                    self.stopping.insert(call_id.clone(), id.clone());
                     if let Some(entry) = self.entry_mut(id)
                         && entry.kind == Kind::Wakeup
                         && entry.state.is_live()
@@ -217,12 +225,14 @@ impl Background {
             }
             AgentEvent::Lifecycle { wakeup: Some(wakeup), state, .. } => {
                 if *state != crate::agent::MessageState::Queued {
-                    self.wakeup_fired(at, wakeup.due, &mut changes);
+                    // A cron's wake-up names no moment (m-cron-open): it is the one due about now.
+                    self.wakeup_fired(at, Some(wakeup.due.unwrap_or(at)), &mut changes);
                 }
             }
+            // A transcript names no life-cycle: the scheduled message itself tells.
+            AgentEvent::Prompted { wakeup: true, .. } => self.wakeup_fired(at, None, &mut changes),
             AgentEvent::Began(_)
             | AgentEvent::Text { .. }
-            | AgentEvent::ToolReturned { .. }
             | AgentEvent::ApiError { .. }
             | AgentEvent::Updated { .. }
             | AgentEvent::Retrying { .. }
@@ -283,12 +293,17 @@ impl Background {
                 entry.exit = Some(code);
             }
             Some(Trailer::Killed) => entry.state = State::Stopped,
+            // A file that is not there tells nothing against the line that was read from it.
+            None if tail.is_none() && matches!(entry.state, State::Done | State::Failed) => {}
             None if some_process_lives => {
                 entry.state = State::Running;
+                entry.exit = None;
                 entry.ended = None;
             }
-            None if entry.state == State::Running => {
+            // More output came after that line.
+            None if matches!(entry.state, State::Running | State::Done | State::Failed) => {
                 entry.state = State::Unknown;
+                entry.exit = None;
                 entry.ended = Some(at);
             }
             None => {}
@@ -378,8 +393,28 @@ impl Background {
         self.stop_calls.contains(id)
     }
 
-    fn open(&mut self, at: At, launch: &Launch, owner: &Owner, changes: &mut Vec<Change>) {
-        let loose = self.take_loose(&launch.id);
+    /// A stop call came back: what it named is stopped, whether or not an event says so (a transcript has none).
+    fn stop_returned(&mut self, at: At, call: &str, refused: bool, changes: &mut Vec<Change>) {
+        let Some(id) = self.stopping.remove(call) else { return };
+        if refused {
+            self.stop_calls.remove(&id);
+        } else if self.entry_mut(&id).is_some_and(|entry| entry.state.is_live()) {
+            let status = EndStatus::Stopped;
+            let end = End { status, exit: None, at, output: None, timed_out: false, by_notification: false };
+            self.end(&id, end, changes);
+        }
+    }
+
+    fn open(&mut self, at: At, call: &str, launch: &Launch, owner: &Owner, changes: &mut Vec<Change>) {
+        let mut loose = self.take_loose(&launch.id);
+        // What runs again may have ended again before its launch's result. Only a `task_started` of this very call
+        // tells such an end from that of the run before.
+        let begun = |by: Option<&String>| by.is_some_and(|by| by == call);
+        if launch.again
+            && let Some(loose) = loose.as_mut().filter(|loose| !begun(loose.call.as_ref()))
+        {
+            loose.end = None;
+        }
         let by_subagent =
             matches!(owner, Owner::Subagent(_)) || loose.as_ref().is_some_and(|l| l.by_subagent);
         let description = loose.as_ref().map(|l| l.description.clone()).unwrap_or_default();
@@ -395,15 +430,19 @@ impl Background {
                 if entry.description.is_empty() {
                     entry.description = description;
                 }
-                if launch.again && !entry.state.is_live() {
-                    entry.restart(at);
-                    changes.push(Change::Opened { id: launch.id.clone(), owner: owner.clone() });
+                let runs_again = launch.again && !entry.state.is_live() && !begun(entry.call.as_ref());
+                if entry.call.is_none() || runs_again {
+                    entry.call = Some(call.to_owned());
+                }
+                if runs_again {
+                    self.restart(at, &launch.id, changes);
                 } else {
                     changes.push(Change::Touched { id: launch.id.clone() });
                 }
             }
             None => {
                 let mut entry = Entry::new(&launch.id, launch.kind, at, owner.clone());
+                entry.call = Some(call.to_owned());
                 entry.by_subagent = by_subagent;
                 entry.description = description;
                 entry.output.clone_from(&launch.output);
@@ -427,14 +466,13 @@ impl Background {
                     }
                     if !entry.state.is_live() {
                         // A subagent whose own shell ended is woken under the same id (FACTS 5).
-                        entry.restart(at);
-                        entry.listed = true;
-                        changes.push(Change::Opened { id: listed.id.clone(), owner: entry.owner.clone() });
+                        self.restart(at, &listed.id, changes);
                     }
                 }
                 None => {
                     let loose = self.take_loose(&listed.id);
                     let mut entry = Entry::new(&listed.id, listed.kind, at, Owner::Main);
+                    entry.call = loose.as_ref().and_then(|l| l.call.clone());
                     entry.listed = true;
                     entry.description.clone_from(&listed.description);
                     entry.by_subagent = loose.as_ref().is_some_and(|l| l.by_subagent);
@@ -454,8 +492,10 @@ impl Background {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the fields of one event")]
     fn started(
         &mut self,
+        at: At,
         id: &str,
         call: Option<&String>,
         kind: Option<Kind>,
@@ -468,10 +508,19 @@ impl Background {
             if !description.is_empty() {
                 description.clone_into(&mut entry.description);
             }
-            changes.push(Change::Touched { id: id.to_owned() });
+            if call.is_some() {
+                entry.call = call.cloned();
+            }
+            if entry.state.is_live() {
+                changes.push(Change::Touched { id: id.to_owned() });
+            } else {
+                self.restart(at, id, changes);
+            }
             return;
         }
         let loose = self.loose_mut(id);
+        // It begins (again): an end that came before is that of another run.
+        loose.end = None;
         loose.call = call.cloned();
         loose.kind = kind;
         description.clone_into(&mut loose.description);
@@ -504,6 +553,16 @@ impl Background {
         if entry.notified && !entry.state.is_live() {
             return;
         }
+        let tellable = end.status != EndStatus::Stopped || end.timed_out || stop_asked;
+        if entry.orphaned && !tellable {
+            // A resumed session guesses that what its predecessor ran was stopped; it may run on (FACTS 6).
+            if entry.state.is_live() {
+                entry.state = State::Unknown;
+                entry.ended = Some(end.at);
+                changes.push(Change::Ended { id: id.to_owned(), tellable: false });
+            }
+            return;
+        }
         let was_live = entry.state.is_live();
         let was = (entry.state, entry.exit, entry.notified);
         entry.state = match end.status {
@@ -511,7 +570,7 @@ impl Background {
             EndStatus::Failed => State::Failed,
             EndStatus::Stopped => State::Stopped,
         };
-        if end.exit.is_some() {
+        if end.exit.is_some() || end.by_notification {
             entry.exit = end.exit;
         }
         if entry.ended.is_none() {
@@ -521,11 +580,18 @@ impl Background {
             entry.output = end.output;
         }
         entry.notified |= end.by_notification;
-        let tellable = end.status != EndStatus::Stopped || end.timed_out || stop_asked;
         entry.cut_off = !tellable;
         if was_live || (was != (entry.state, entry.exit, entry.notified)) {
             changes.push(Change::Ended { id: id.to_owned(), tellable });
         }
+    }
+
+    /// The same id runs again.
+    fn restart(&mut self, at: At, id: &str, changes: &mut Vec<Change>) {
+        self.stop_calls.remove(id);
+        let Some(entry) = self.entry_mut(id) else { return };
+        entry.restart(at);
+        changes.push(Change::Opened { id: id.to_owned(), owner: entry.owner.clone() });
     }
 
     fn wakeup_fired(&mut self, at: At, due: Option<At>, changes: &mut Vec<Change>) {
@@ -577,7 +643,9 @@ impl Background {
     /// Returns the id of the followed work that a tool call began, if an event linked the two.
     #[must_use]
     pub fn started_by_call(&self, call: &str) -> Option<&str> {
-        self.loose.iter().find(|loose| loose.call.as_deref() == Some(call)).map(|loose| loose.id.as_str())
+        let loose = self.loose.iter().map(|loose| (&loose.call, &loose.id));
+        let known = self.entries.iter().map(|entry| (&entry.call, &entry.id));
+        loose.chain(known).find(|(by, _)| by.as_deref() == Some(call)).map(|(_, id)| id.as_str())
     }
 }
 
@@ -591,6 +659,7 @@ impl Entry {
             description: String::new(),
             output: None,
             owner,
+            call: None,
             by_subagent: false,
             began: at,
             ended: None,

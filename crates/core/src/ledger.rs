@@ -14,6 +14,7 @@
 //! | a harvest names an id nobody launched, an unpaired debt stands, first time for the id | one unpaired debt is settled |
 //! | the same, without an unpaired debt | nothing: a surplus is never banked |
 //! | an end the agent learns of, then a word or a call of the agent | that debt is settled |
+//! | an end the agent learns of, then a reply that began after it, even a silent one | that debt is settled |
 //! | an end by the agent's own exit, or guessed at resume | nothing |
 //!
 //! Debt belongs to the run, over all its attempts.
@@ -29,8 +30,8 @@ pub struct Ledger {
     debts: BTreeMap<String, Debt>,
     /// Flagged launches that were called and have not come back.
     calls: BTreeMap<String, Owner>,
-    /// Owed work that ended in a way the agent learns of; the agent has not spoken since.
-    untold: BTreeSet<String>,
+    /// Owed work that ended in a way the agent learns of, and whether a reply began since; the agent has not spoken.
+    untold: BTreeMap<String, bool>,
     unpaired: Reference,
     owed: u64,
     launched: u64,
@@ -57,15 +58,15 @@ impl Ledger {
                 }
             }
             AgentEvent::Text { owner, .. } => self.spoke(owner),
-            AgentEvent::Replied(reply) if !reply.is_error && !reply.is_empty() => self.spoke(&Owner::Main),
+            AgentEvent::Began(_) => self.untold.values_mut().for_each(|began| *began = true),
+            AgentEvent::Replied(reply) if !reply.is_error && !reply.is_empty() => self.replied(),
             AgentEvent::ToolReturned { id, is_error, launch, .. } => {
                 if self.calls.remove(id).is_some() && !is_error && launch.is_none() {
                     self.launched += 1;
                     self.unpaired.launch();
                 }
             }
-            AgentEvent::Began(_)
-            | AgentEvent::ApiError { .. }
+            AgentEvent::ApiError { .. }
             | AgentEvent::LiveSet(_)
             | AgentEvent::Started { .. }
             | AgentEvent::Updated { .. }
@@ -96,7 +97,7 @@ impl Ledger {
                     }
                 }
                 Change::Ended { id, tellable: true } if self.owes(id) => {
-                    self.untold.insert(id.clone());
+                    self.untold.entry(id.clone()).or_insert(false);
                 }
                 Change::Ended { id, .. } => {
                     self.untold.remove(id);
@@ -173,11 +174,22 @@ impl Ledger {
         if self.untold.is_empty() {
             return;
         }
-        for id in std::mem::take(&mut self.untold) {
+        for (id, began) in std::mem::take(&mut self.untold) {
             if *by == Owner::Main || self.debts.get(&id).is_some_and(|debt| debt.owner == *by) {
                 self.settle(&id);
             } else {
-                self.untold.insert(id);
+                self.untold.insert(id, began);
+            }
+        }
+    }
+
+    /// A reply ended well. One that said its last word before the work ended did not learn of the end.
+    fn replied(&mut self) {
+        for (id, began) in std::mem::take(&mut self.untold) {
+            if began {
+                self.settle(&id);
+            } else {
+                self.untold.insert(id, began);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! The same reader, tally and ladder as a live run; only the host is missing. So work that no event ended counts as
 //! running, and is held for while the hold is on: whether it truly runs could only be asked on the host.
 
-use crate::agent::AgentEvent;
+use crate::agent::{AgentEvent, Reply, Subtype};
 use crate::background::Snapshot;
 use crate::event::ExitStatus;
 use crate::fault::Fault;
@@ -69,9 +69,7 @@ pub struct Folder {
     attempt: AttemptId,
     skipped: u64,
     decoded_here: u64,
-    /// The time of the last event that tells one.
-    now: At,
-    told_time: bool,
+    clock: Clock,
 }
 
 impl Folder {
@@ -87,25 +85,28 @@ impl Folder {
             attempt: AttemptId(1),
             skipped: 0,
             decoded_here: 0,
-            now,
-            told_time: false,
+            clock: Clock { now, told: false },
         }
     }
 
     /// Takes in the next bytes of the file; memory stays flat.
-    pub fn feed(&mut self, bytes: &[u8]) {
-        self.read_time(bytes);
-        if self.reader.is_none() {
-            self.head.extend_from_slice(bytes);
-            let whole = memchr::memrchr(b'\n', &self.head).map_or(0, |end| end + 1);
-            let Some(kind) = sniff(&self.head[..whole]) else {
-                if self.head.len() >= SNIFFED {
-                    self.begin(FileKind::Stream);
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        // Line by line, so that it does not matter how the bytes were cut.
+        while self.reader.is_none() && !bytes.is_empty() {
+            let line = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+            let (taken, rest) = bytes.split_at(line.min(SNIFFED - self.head.len()));
+            self.head.extend_from_slice(taken);
+            bytes = rest;
+            let full = self.head.len() == SNIFFED;
+            if full || taken.ends_with(b"\n") {
+                let before = &self.head[..self.head.len() - 1];
+                let start = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+                match sniff(&self.head[start..]) {
+                    Some(kind) => self.begin(kind),
+                    None if full => self.begin(FileKind::Stream),
+                    None => {}
                 }
-                return;
-            };
-            self.begin(kind);
-            return;
+            }
         }
         self.read(bytes);
     }
@@ -113,7 +114,7 @@ impl Folder {
     /// The file is over, and the next one is the next attempt of the same run.
     pub fn next_file(&mut self) {
         self.end_file();
-        let _shown_by_the_snapshot = self.tally.process_ended(self.now);
+        let _shown_by_the_snapshot = self.tally.process_ended(self.clock.now);
         self.tally.expect_reply();
         self.attempt = AttemptId(self.attempt.0 + 1);
         self.decoded_here = 0;
@@ -127,7 +128,7 @@ impl Folder {
         let agents = self.tally.table.any_agent_live();
         let ledger = &self.tally.ledger;
         let background = self.tally.table.snapshots(|id| ledger.owes(id));
-        let _shown_above = self.tally.process_ended(self.now);
+        let _shown_above = self.tally.process_ended(self.clock.now);
         let complained = matches!(self.options.exit_code, Some(1..=127)) && self.decoded_here == 0;
         let fault = match self.tally.judgement() {
             Judgement::Clean => None,
@@ -147,7 +148,7 @@ impl Folder {
                 ..Spent::default()
             },
             over_budget: None,
-            now: self.now,
+            now: self.clock.now,
         };
         let limits = Limits { max_turns: self.options.max_turns, ..Limits::default() };
         let verdict = ladder::decide(&facts, &limits);
@@ -184,9 +185,8 @@ impl Folder {
     }
 
     fn read(&mut self, bytes: &[u8]) {
-        let Some((_, reader)) = &mut self.reader else { return };
-        let (tally, now, attempt) = (&mut self.tally, self.now, self.attempt);
-        reader.read(bytes, |event| fold_event(tally, now, attempt, event));
+        let Self { reader: Some((kind, reader)), tally, clock, attempt, .. } = self else { return };
+        reader.read_lines(bytes, |line, event| fold_event(tally, *kind, clock.read(line), *attempt, event));
     }
 
     fn end_file(&mut self) {
@@ -194,41 +194,83 @@ impl Folder {
             let kind = sniff(&self.head).unwrap_or(FileKind::Stream);
             self.begin(kind);
         }
-        let Some((_, mut reader)) = self.reader.take() else { return };
-        let (tally, now, attempt) = (&mut self.tally, self.now, self.attempt);
-        reader.finish(|event| fold_event(tally, now, attempt, event));
+        let Some((kind, mut reader)) = self.reader.take() else { return };
+        let Self { tally, clock, attempt, .. } = self;
+        reader.finish_lines(|line, event| fold_event(tally, kind, clock.read(line), *attempt, event));
         self.skipped += reader.skipped();
         self.decoded_here = reader.decoded();
     }
+}
 
-    /// Takes the last `timestamp` in the bytes for the present: a limit's reset is judged by the time of the capture.
-    fn read_time(&mut self, bytes: &[u8]) {
-        const KEY: &[u8] = b"\"timestamp\":\"";
-        let Some(found) = memchr::memmem::rfind(bytes, KEY) else { return };
-        let rest = &bytes[found + KEY.len()..];
-        let end = memchr::memchr(b'"', rest).unwrap_or(0);
-        let stamp =
-            std::str::from_utf8(&rest[..end]).ok().and_then(|text| text.parse::<jiff::Timestamp>().ok());
-        if let Some(millis) = stamp.and_then(|stamp| u64::try_from(stamp.as_millisecond()).ok()) {
-            self.now = if self.told_time { self.now.max(At(millis)) } else { At(millis) };
-            self.told_time = true;
+/// The time of the last line that tells one: a limit's reset is judged by the time of the capture.
+#[derive(Debug)]
+struct Clock {
+    now: At,
+    told: bool,
+}
+
+impl Clock {
+    /// Returns the time as of `line`; it never runs backwards once a line has told it.
+    fn read(&mut self, line: &[u8]) -> At {
+        if let Some(told) = stamp(line) {
+            self.now = if self.told { self.now.max(told) } else { told };
+            self.told = true;
         }
+        self.now
     }
 }
 
-fn fold_event(tally: &mut Tally, now: At, attempt: AttemptId, event: &AgentEvent) {
-    let AgentEvent::Replied(reply) = event else {
-        let _nobody_watches = tally.apply(now, event);
+fn stamp(line: &[u8]) -> Option<At> {
+    const KEY: &[u8] = b"\"timestamp\":\"";
+    let rest = &line[memchr::memmem::rfind(line, KEY)? + KEY.len()..];
+    let text = std::str::from_utf8(&rest[..memchr::memchr(b'"', rest)?]).ok()?;
+    let millis = text.parse::<jiff::Timestamp>().ok()?.as_millisecond();
+    u64::try_from(millis).ok().map(At)
+}
+
+fn fold_event(tally: &mut Tally, kind: FileKind, now: At, attempt: AttemptId, event: &AgentEvent) {
+    let transcript = kind == FileKind::Transcript;
+    if let AgentEvent::Replied(reply) = event {
+        let _nobody_watches = tally.replied(now, attempt, reply, origin(tally, reply));
         return;
-    };
-    let origin = if reply.is_empty() {
+    }
+    if transcript && matches!(event, AgentEvent::Prompted { wakeup: false, .. }) {
+        // Nobody but the file tells which messages were sent.
+        tally.expect_reply();
+    }
+    let _nobody_watches = tally.apply(now, event);
+    if transcript && *event == AgentEvent::Interrupted {
+        // A stream goes on with a result; a transcript says no more.
+        let reply = interrupted();
+        let _nobody_watches = tally.replied(now, attempt, &reply, origin(tally, &reply));
+    }
+}
+
+fn origin(tally: &Tally, reply: &Reply) -> ReplyOrigin {
+    if reply.is_empty() {
         ReplyOrigin::Empty
     } else if tally.woke_itself(reply) {
         ReplyOrigin::Wakeup
     } else {
         ReplyOrigin::Message
-    };
-    let _nobody_watches = tally.replied(now, attempt, reply, origin);
+    }
+}
+
+/// The result that a stream would have shown (FACTS 7).
+fn interrupted() -> Reply {
+    Reply {
+        subtype: Subtype::Execution,
+        is_error: true,
+        turns: 0,
+        text: None,
+        terminal_reason: Some("aborted_tools".to_owned()),
+        api_status: None,
+        errors: Vec::new(),
+        cost_usd: None,
+        woken: false,
+        answers: Vec::new(),
+        session: None,
+    }
 }
 
 /// Returns the exit status as the host would tell it, from the code a shell reports.

@@ -39,12 +39,22 @@ impl Reader {
 
     /// Takes in bytes and hands out the events of every line that is whole by now.
     pub fn read(&mut self, bytes: &[u8], mut each: impl FnMut(&AgentEvent)) {
+        self.read_lines(bytes, |_, event| each(event));
+    }
+
+    /// Takes in bytes like [`Self::read`], and hands out each event with the line it was read from.
+    pub fn read_lines(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8], &AgentEvent)) {
         let Self { kind, cutter, scratch, events, skipped, decoded } = self;
         cutter.push(bytes, |line| decode(*kind, line, scratch, events, skipped, decoded, &mut each));
     }
 
     /// The bytes are over: hands out the events of a last line without a newline.
     pub fn finish(&mut self, mut each: impl FnMut(&AgentEvent)) {
+        self.finish_lines(|_, event| each(event));
+    }
+
+    /// The bytes are over, like [`Self::finish`], with the line of each event.
+    pub fn finish_lines(&mut self, mut each: impl FnMut(&[u8], &AgentEvent)) {
         let Self { kind, cutter, scratch, events, skipped, decoded } = self;
         cutter.finish(|line| decode(*kind, line, scratch, events, skipped, decoded, &mut each));
     }
@@ -69,7 +79,7 @@ fn decode(
     events: &mut Vec<AgentEvent>,
     skipped: &mut u64,
     decoded: &mut u64,
-    each: &mut impl FnMut(&AgentEvent),
+    each: &mut impl FnMut(&[u8], &AgentEvent),
 ) {
     let Line::Whole(line) = line else {
         *skipped += 1;
@@ -85,7 +95,7 @@ fn decode(
         Err(_) => *skipped += 1,
     }
     for event in events.iter() {
-        each(event);
+        each(line, event);
     }
 }
 
@@ -122,6 +132,10 @@ pub struct Tally {
     scheduled: bool,
     /// Something was asked, said or done since the last reply ended.
     stirred: bool,
+    /// The last thing the main conversation did was to say something.
+    spoke_last: bool,
+    /// The reply to our message spoke its last word, and another began before any result (DRIFT 5).
+    passed_over: bool,
     signs: Signs,
     /// The judgement on the reply to our last message; None while it is open.
     message: Option<Option<Fault>>,
@@ -134,6 +148,8 @@ impl Tally {
     pub fn apply(&mut self, at: At, event: &AgentEvent) -> Vec<Change> {
         match event {
             AgentEvent::Began(began) => {
+                self.passed_over |= self.spoke_last && self.message.is_none();
+                self.spoke_last = false;
                 if began.session.is_some() {
                     self.session.clone_from(&began.session);
                 }
@@ -152,9 +168,11 @@ impl Tally {
                 self.stirred = true;
                 if *owner == Owner::Main {
                     self.signs.said |= !text.trim().is_empty();
+                    self.spoke_last = true;
                 }
             }
-            AgentEvent::ToolCalled { .. } => {
+            AgentEvent::ToolCalled { owner, .. } => {
+                self.spoke_last &= *owner != Owner::Main;
                 self.said_anything = true;
                 self.stirred = true;
                 self.tool_calls += 1;
@@ -162,6 +180,7 @@ impl Tally {
             }
             AgentEvent::ApiError { owner: Owner::Main, class, status, .. } => {
                 self.stirred = true;
+                self.spoke_last = false;
                 self.signs.api_error = Some((class.clone(), *status));
             }
             AgentEvent::Lifecycle { wakeup: Some(_), state, .. } => {
@@ -219,6 +238,7 @@ impl Tally {
             return changes;
         }
         self.scheduled = false;
+        self.spoke_last = false;
         self.turns_last = reply.turns;
         self.turns_total = self.turns_total.saturating_add(reply.turns);
         if let Some(text) = reply.text.as_deref().filter(|text| !text.is_empty()) {
@@ -230,7 +250,13 @@ impl Tally {
                 self.message = Some(judged);
                 self.wakeup = None;
             }
-            ReplyOrigin::Wakeup => self.wakeup = judged,
+            ReplyOrigin::Wakeup => {
+                if self.passed_over && self.message.is_none() {
+                    // Its result is never printed: this one speaks for both.
+                    self.message = Some(None);
+                }
+                self.wakeup = judged;
+            }
             ReplyOrigin::Empty => {}
         }
         // What the service said about its limits stands until it says otherwise.
@@ -250,6 +276,7 @@ impl Tally {
     pub fn expect_reply(&mut self) {
         self.message = None;
         self.wakeup = None;
+        self.passed_over = false;
         self.signs.rate_limit = None;
     }
 
