@@ -2,15 +2,19 @@
 //!
 //! A benchmark is a function that measures and returns one [`Figure`] for each promise; add it to [`BENCHES`]. It
 //! builds what it measures in the release profile by itself, and says so where what it compares with (Node, say) is
-//! not installed.
+//! not installed. What is compared runs in turn, so that a machine that slows down slows down both.
+
+mod corpus;
+mod folding;
+mod measure;
+mod running;
 
 use std::error::Error;
-use std::process::Command;
-use std::time::Instant;
-
-use bursar_testkit::{AgentScript, ScriptedAgent};
 
 use crate::Outcome;
+
+/// What a benchmark gives.
+type Figures = Result<Vec<Figure>, Box<dyn Error>>;
 
 /// One benchmark.
 #[derive(Debug)]
@@ -18,7 +22,7 @@ pub(crate) struct Bench {
     /// Its name, for the filter.
     pub(crate) name: &'static str,
     /// Measures.
-    pub(crate) measure: fn() -> Result<Vec<Figure>, Box<dyn Error>>,
+    pub(crate) measure: fn() -> Figures,
 }
 
 /// What was measured, beside what is promised.
@@ -35,7 +39,13 @@ pub(crate) struct Figure {
 }
 
 /// All benchmarks.
-const BENCHES: &[Bench] = &[Bench { name: "scripted-agent-start", measure: scripted_agent_start }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "fold", measure: folding::throughput },
+    Bench { name: "fold-memory", measure: folding::memory },
+    Bench { name: "run-overhead", measure: running::overhead },
+    Bench { name: "held-idle", measure: running::idle },
+    Bench { name: "scripted-agent-start", measure: running::scripted_agent_start },
+];
 
 pub(crate) fn run(filter: Option<&str>) -> Outcome {
     let chosen: Vec<&Bench> =
@@ -55,23 +65,4 @@ pub(crate) fn run(filter: Option<&str>) -> Outcome {
         }
     }
     if broken.is_empty() { Ok(()) } else { Err(format!("promises not kept: {}", broken.join(", ")).into()) }
-}
-
-/// Hundreds of tests start the scripted agent; what it costs is added to each.
-fn scripted_agent_start() -> Result<Vec<Figure>, Box<dyn Error>> {
-    let agent = ScriptedAgent::new(&AgentScript::default())?;
-    let mut times = Vec::new();
-    for _ in 0..50 {
-        let began = Instant::now();
-        Command::new(agent.path()).arg("--version").output()?;
-        times.push(began.elapsed());
-    }
-    times.sort_unstable();
-    let median = times[times.len() / 2].as_secs_f64() * 1000.0;
-    Ok(vec![Figure {
-        what: "start of the scripted agent",
-        measured: format!("{median:.1} ms"),
-        promised: "at most 5 ms",
-        kept: median <= 5.0,
-    }])
 }
