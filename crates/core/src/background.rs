@@ -544,8 +544,8 @@ impl Background {
         let stop_asked = self.stop_calls.contains(id);
         let Some(entry) = self.entry_mut(id) else {
             let loose = self.loose_mut(id);
-            // A notification has the last word over an update.
-            if loose.end.as_ref().is_none_or(|known| end.by_notification || !known.by_notification) {
+            // A notification has the last word over an update, and a repeated one changes nothing.
+            if loose.end.as_ref().is_none_or(|known| !known.by_notification) {
                 loose.end = Some(end);
             }
             return;
