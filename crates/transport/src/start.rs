@@ -14,6 +14,9 @@ pub struct Started {
     pub pid: Option<u32>,
     /// True if this attempt had been started before: nothing was started, nothing was sent to it.
     pub attached: bool,
+    /// True if the host kills what its users leave behind when they log out (`KillUserProcesses=yes` of
+    /// logind), and offers no scope to be safe from that: the run ends with the user's last connection.
+    pub ends_at_logout: bool,
 }
 
 /// Why nothing was started. Only [`StartError::Host`] with a lost host leaves that open; sending the same
@@ -98,9 +101,9 @@ impl Holder {
 
 fn read(spec: &StartSpec, answer: &Answer) -> Result<Started, StartError> {
     let program = || spec.argv.first().cloned().unwrap_or_default();
-    // One line decides; what a shell may have printed besides is dropped.
-    let Some((word, rest)) = answer.lines.first().map(|line| line.split_once(' ').unwrap_or((line, "")))
-    else {
+    let ends_at_logout = answer.find("logout").is_some();
+    let verdict = answer.lines.iter().find(|line| *line != "logout");
+    let Some((word, rest)) = verdict.map(|line| line.split_once(' ').unwrap_or((line, ""))) else {
         return Err(answer.nonsense().into());
     };
     let message = || rest.to_owned();
@@ -113,7 +116,7 @@ fn read(spec: &StartSpec, answer: &Answer) -> Result<Started, StartError> {
     Err(match word {
         "started" | "attached" => {
             let pid = rest.split(' ').next().and_then(pid);
-            return Ok(Started { pid, attached: word == "attached" });
+            return Ok(Started { pid, attached: word == "attached", ends_at_logout });
         }
         "nodir" => StartError::NoSuchDirectory { path: spec.cwd.clone() },
         "noagent" => StartError::AgentNotFound { program: program() },

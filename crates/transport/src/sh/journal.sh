@@ -12,7 +12,7 @@ entry() {
 
 # length: sets b_n to the length of the journal and b_closed to 1 if it ends there.
 length() {
-  # shellcheck disable=SC2046 # two numbers
+  # shellcheck disable=SC2046,SC2012 # two numbers; the names are ours
   set -- $(ls -ln "$b_D/in" 2>/dev/null | awk '
     $(NF - 1) == "->" { to[$(NF - 2)] = $NF }
     END {
