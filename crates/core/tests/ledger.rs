@@ -665,9 +665,9 @@ impl Oracle<'_> {
     }
 
     fn ends_of(&self, wanted: usize) -> Vec<(usize, bool)> {
-        let told = |at: usize| match self.steps[at] {
-            Happened::End { id, tellable } if id == wanted => Some((at, tellable)),
-            _ => None,
+        let told = |at: usize| {
+            let Happened::End { id, tellable } = self.steps[at] else { return None };
+            (id == wanted).then_some((at, tellable))
         };
         (0..self.steps.len()).filter_map(told).collect()
     }
