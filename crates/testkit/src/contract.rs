@@ -267,7 +267,8 @@ macro_rules! contract {
         a_missing_directory_is_refused, a_missing_agent_is_refused, an_agent_that_is_no_program_is_refused,
         a_read_only_home_is_refused, a_refused_start_may_be_repeated,
         a_start_cut_at_any_point_starts_nothing_and_may_be_repeated,
-        a_start_that_hangs_in_the_middle_does_not_keep_others_out); };
+        a_start_that_hangs_in_the_middle_does_not_keep_others_out,
+        a_start_whose_caller_is_gone_before_the_answer_runs_the_agent_all_the_same); };
     (@following $fixture:path) => { $crate::contract!(@tests $fixture, following:
         following_begins_at_any_offset, following_goes_on_after_a_cut, an_offset_beyond_the_spool_is_told,
         output_without_a_last_newline_arrives, fifty_megabytes_arrive, output_that_comes_slowly_arrives_at_once,

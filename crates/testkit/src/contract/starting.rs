@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bursar_transport::{BoxFuture, FollowEvent, Holder, Host, HostError, Name, Shell, StartError, StartSpec};
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{Fixture, bounded, kill, lives, until};
 
@@ -434,5 +434,70 @@ pub async fn a_start_that_hangs_in_the_middle_does_not_keep_others_out(fixture: 
         assert!(output == spec.input);
         assert!(!hanging.is_finished());
         hanging.abort();
+    }
+}
+
+/// A host whose caller dies once the script runs: from then on nobody reads its answers.
+#[derive(Debug)]
+struct Deaf {
+    host: std::sync::Arc<dyn Host>,
+}
+
+impl Host for Deaf {
+    fn name(&self) -> &'static str {
+        "deaf"
+    }
+
+    fn transport(&self) -> &'static str {
+        self.host.transport()
+    }
+
+    fn open(&self, script: bytes::Bytes) -> BoxFuture<'_, Result<Shell, HostError>> {
+        Box::pin(async move {
+            let mut shell = self.host.open(script).await?;
+            shell.stdout = Box::new(DeafReader { inner: Some(shell.stdout), heard: Vec::new() });
+            Ok(shell)
+        })
+    }
+}
+
+/// Reads up to the word that says that the script runs, and lets go of the stream then.
+struct DeafReader {
+    inner: Option<Box<dyn AsyncRead + Send + Sync + Unpin>>,
+    heard: Vec<u8>,
+}
+
+impl AsyncRead for DeafReader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Some(inner) = self.inner.as_mut() else { return Poll::Pending };
+        let before = buffer.filled().len();
+        ready!(Pin::new(inner).poll_read(cx, buffer))?;
+        let read = buffer.filled()[before..].to_vec();
+        self.heard.extend(read);
+        if self.heard.windows(7).any(|word| word == b" ready\n") {
+            self.inner = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+pub async fn a_start_whose_caller_is_gone_before_the_answer_runs_the_agent_all_the_same(fixture: Fixture) {
+    let mut spec = fixture.script("echo yes");
+    // Several times, since who is first, the answer or the end of its reader, is a matter of luck.
+    for _ in 0..10 {
+        spec.at.attempt += 1;
+        let deaf = Holder::new(std::sync::Arc::new(Deaf { host: fixture.holder.host().clone() }));
+        let unheard = spec.clone();
+        let waiting = tokio::spawn(async move { deaf.start(&unheard).await });
+        until("the record", || fs::read(fixture.folder(&spec.at).join("exit")).ok()).await;
+        waiting.abort();
+        assert!(bounded(fixture.holder.start(&spec)).await.unwrap().attached);
+        let (output, last) = fixture.follow(&spec.at, 0).await;
+        assert!(matches!(&last, FollowEvent::Exited(record) if record.status == 0), "{last:?}");
+        assert_eq!(output, b"yes\n");
     }
 }

@@ -12,7 +12,9 @@ b_K=$b_D/in/none
 b_umask=$(umask)
 umask 077
 trap : HUP INT TERM
-answer() { printf '%s\n' "$*" >&3; }
+# answer WORD...: one answer line. In a process of its own: the caller may be gone, and SIGPIPE must not
+# end what becomes the agent, nor may it be ignored, which the agent would inherit.
+answer() { (printf '%s\n' "$*" >&3); }
 refuse() {
   [ ! -e "$b_K" ] || rm -f "$b_K"
   answer "$@"
