@@ -155,6 +155,8 @@ struct Entry {
     notified: bool,
     /// The agent's process that ran it is gone.
     orphaned: bool,
+    /// It was seen to run after that: the agent's exit did not end it, whatever a later process guesses.
+    outlived: bool,
     /// It was stopped, and the agent neither asked for it nor learns of it.
     cut_off: bool,
     cut_after_look: bool,
@@ -296,6 +298,7 @@ impl Background {
             // A file that is not there tells nothing against the line that was read from it.
             None if tail.is_none() && matches!(entry.state, State::Done | State::Failed) => {}
             None if some_process_lives => {
+                entry.outlived = true;
                 entry.state = State::Running;
                 entry.exit = None;
                 entry.ended = None;
@@ -318,20 +321,18 @@ impl Background {
         }
     }
 
-    /// No process of the run lives: shells of a gone agent that nothing else explains were stopped with it.
+    /// No process of the run lives: shells of a gone agent that nothing else explains were stopped with it, or ended by
+    /// themselves later if they were seen to outlive it.
     pub fn none_lives(&mut self, at: At) -> Vec<Change> {
         let mut changes = Vec::new();
         for entry in &mut self.entries {
-            if entry.orphaned
-                && entry.kind == Kind::Shell
-                && matches!(entry.state, State::Unknown | State::Running)
-            {
-                if entry.state == State::Running {
-                    entry.state = State::Unknown;
-                    entry.ended = Some(at);
-                } else {
-                    entry.state = State::Stopped;
-                }
+            let unexplained = matches!(entry.state, State::Unknown | State::Running);
+            if !entry.orphaned || entry.kind != Kind::Shell || !unexplained {
+                continue;
+            }
+            let state = if entry.outlived { State::Unknown } else { State::Stopped };
+            if std::mem::replace(&mut entry.state, state) != state {
+                entry.ended.get_or_insert(at);
                 changes.push(Change::Touched { id: entry.id.clone() });
             }
         }
@@ -341,7 +342,7 @@ impl Background {
     /// Marks work that had been looked at and that the agent's exit then cut off.
     pub fn mark_cut_after_look(&mut self, settled: impl Fn(&str) -> bool) {
         for entry in &mut self.entries {
-            let cut = entry.cut_off || (entry.orphaned && !entry.notified);
+            let cut = entry.cut_off || (entry.orphaned && !entry.notified && !entry.outlived);
             let gone = matches!(entry.state, State::Stopped | State::Unknown);
             entry.cut_after_look = cut && gone && entry.kind != Kind::Wakeup && settled(&entry.id);
         }
@@ -667,6 +668,7 @@ impl Entry {
             listed: false,
             notified: false,
             orphaned: false,
+            outlived: false,
             cut_off: false,
             cut_after_look: false,
         }
@@ -679,6 +681,7 @@ impl Entry {
         self.ended = None;
         self.notified = false;
         self.orphaned = false;
+        self.outlived = false;
         self.cut_off = false;
         self.cut_after_look = false;
     }

@@ -109,6 +109,31 @@ pub fn continuing(fault: &Fault, spent: u64, budget: u64, foreign: bool) -> Stri
 #[must_use]
 pub fn nudging(owed: &[Snapshot], unpaired: u64, survivors: &[Survivor]) -> String {
     let mut text = String::from("You ended your reply, but work that you started has not been settled:\n");
+    known(&mut text, owed, unpaired, survivors);
+    text.push_str(
+        "Settle each of them before you end your reply: read its output file, or stop it. Do not start anything again \
+         that still runs or that has finished. If something was stopped before it finished and the work needs it, run it \
+         again and wait for it. If a process is meant to stay, say so and why.",
+    );
+    text
+}
+
+/// What is added to a message that continues in a new process: what the last one launched, if it owes anything.
+#[must_use]
+pub fn reminding(owed: &[Snapshot], unpaired: u64, survivors: &[Survivor]) -> String {
+    if owed.is_empty() && unpaired == 0 && survivors.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n\nWhat you started before and have not settled:\n");
+    known(&mut text, owed, unpaired, survivors);
+    text.push_str(
+        "Read the output files before you start any of it again, and do not start again what still runs or has finished.",
+    );
+    text
+}
+
+/// Lists what is owed, and what runs beside the agent.
+fn known(text: &mut String, owed: &[Snapshot], unpaired: u64, survivors: &[Survivor]) {
     for piece in owed {
         let _infallible = write!(text, "- {} {}", piece.kind.as_str(), piece.id);
         if !piece.description.is_empty() {
@@ -138,12 +163,6 @@ pub fn nudging(owed: &[Snapshot], unpaired: u64, survivors: &[Survivor]) -> Stri
             let _infallible = writeln!(text, "- pid {}: {}", process.pid, one_line(&process.command));
         }
     }
-    text.push_str(
-        "Settle each of them before you end your reply: read its output file, or stop it. Do not start anything again \
-         that still runs or that has finished. If something was stopped before it finished and the work needs it, run it \
-         again and wait for it. If a process is meant to stay, say so and why.",
-    );
-    text
 }
 
 /// A process's command or a description as one short line.

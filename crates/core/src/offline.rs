@@ -3,7 +3,7 @@
 //! The same reader, tally and ladder as a live run; only the host is missing. So work that no event ended counts as
 //! running, and is held for while the hold is on: whether it truly runs could only be asked on the host.
 
-use crate::agent::{AgentEvent, Reply, Subtype};
+use crate::agent::{AgentEvent, Owner, Reply, Subtype};
 use crate::background::Snapshot;
 use crate::event::ExitStatus;
 use crate::fault::Fault;
@@ -70,6 +70,8 @@ pub struct Folder {
     skipped: u64,
     decoded_here: u64,
     clock: Clock,
+    /// The reply that an error of the service ended, until the file says so itself.
+    failed: Option<Reply>,
 }
 
 impl Folder {
@@ -86,6 +88,7 @@ impl Folder {
             skipped: 0,
             decoded_here: 0,
             clock: Clock { now, told: false },
+            failed: None,
         }
     }
 
@@ -185,8 +188,10 @@ impl Folder {
     }
 
     fn read(&mut self, bytes: &[u8]) {
-        let Self { reader: Some((kind, reader)), tally, clock, attempt, .. } = self else { return };
-        reader.read_lines(bytes, |line, event| fold_event(tally, *kind, clock.read(line), *attempt, event));
+        let Self { reader: Some((kind, reader)), tally, clock, attempt, failed, .. } = self else { return };
+        reader.read_lines(bytes, |line, event| {
+            fold_event(tally, failed, *kind, clock.read(line), *attempt, event);
+        });
     }
 
     fn end_file(&mut self) {
@@ -195,8 +200,13 @@ impl Folder {
             self.begin(kind);
         }
         let Some((kind, mut reader)) = self.reader.take() else { return };
-        let Self { tally, clock, attempt, .. } = self;
-        reader.finish_lines(|line, event| fold_event(tally, kind, clock.read(line), *attempt, event));
+        let Self { tally, clock, attempt, failed, .. } = self;
+        reader.finish_lines(|line, event| {
+            fold_event(tally, failed, kind, clock.read(line), *attempt, event);
+        });
+        if let Some(reply) = failed.take() {
+            end_reply(tally, clock.now, *attempt, &reply);
+        }
         self.skipped += reader.skipped();
         self.decoded_here = reader.decoded();
     }
@@ -228,22 +238,43 @@ fn stamp(line: &[u8]) -> Option<At> {
     u64::try_from(millis).ok().map(At)
 }
 
-fn fold_event(tally: &mut Tally, kind: FileKind, now: At, attempt: AttemptId, event: &AgentEvent) {
+fn fold_event(
+    tally: &mut Tally,
+    failed: &mut Option<Reply>,
+    kind: FileKind,
+    now: At,
+    attempt: AttemptId,
+    event: &AgentEvent,
+) {
     let transcript = kind == FileKind::Transcript;
+    if let Some(unsaid) = failed.take()
+        && !matches!(event, AgentEvent::Replied(reply) if reply.is_error)
+    {
+        end_reply(tally, now, attempt, &unsaid);
+    }
     if let AgentEvent::Replied(reply) = event {
-        let _nobody_watches = tally.replied(now, attempt, reply, origin(tally, reply));
-        return;
+        return end_reply(tally, now, attempt, reply);
     }
     if transcript && matches!(event, AgentEvent::Prompted { wakeup: false, .. }) {
         // Nobody but the file tells which messages were sent.
         tally.expect_reply();
     }
     let _nobody_watches = tally.apply(now, event);
-    if transcript && *event == AgentEvent::Interrupted {
-        // A stream goes on with a result; a transcript says no more.
-        let reply = interrupted();
-        let _nobody_watches = tally.replied(now, attempt, &reply, origin(tally, &reply));
+    if !transcript {
+        return;
     }
+    // Where a stream goes on with a result, a transcript may say no more.
+    if *event == AgentEvent::Interrupted {
+        end_reply(tally, now, attempt, &broken_off(Subtype::Execution, "aborted_tools"));
+    }
+    if let AgentEvent::ApiError { owner: Owner::Main, status, text, .. } = event {
+        let (api_status, text) = (*status, Some(text.clone()));
+        *failed = Some(Reply { api_status, text, ..broken_off(Subtype::Success, "api_error") });
+    }
+}
+
+fn end_reply(tally: &mut Tally, now: At, attempt: AttemptId, reply: &Reply) {
+    let _nobody_watches = tally.replied(now, attempt, reply, origin(tally, reply));
 }
 
 fn origin(tally: &Tally, reply: &Reply) -> ReplyOrigin {
@@ -256,14 +287,14 @@ fn origin(tally: &Tally, reply: &Reply) -> ReplyOrigin {
     }
 }
 
-/// The result that a stream would have shown (FACTS 7).
-fn interrupted() -> Reply {
+/// The result that a stream would have shown (FACTS 3).
+fn broken_off(subtype: Subtype, reason: &str) -> Reply {
     Reply {
-        subtype: Subtype::Execution,
+        subtype,
         is_error: true,
         turns: 0,
         text: None,
-        terminal_reason: Some("aborted_tools".to_owned()),
+        terminal_reason: Some(reason.to_owned()),
         api_status: None,
         errors: Vec::new(),
         cost_usd: None,

@@ -132,6 +132,8 @@ pub struct Tally {
     scheduled: bool,
     /// Something was asked, said or done since the last reply ended.
     stirred: bool,
+    /// A reply began and has not ended.
+    in_reply: bool,
     /// The last thing the main conversation did was to say something.
     spoke_last: bool,
     /// The reply to our message spoke its last word, and another began before any result (DRIFT 5).
@@ -150,6 +152,7 @@ impl Tally {
             AgentEvent::Began(began) => {
                 self.passed_over |= self.spoke_last && self.message.is_none();
                 self.spoke_last = false;
+                self.in_reply = true;
                 if began.session.is_some() {
                     self.session.clone_from(&began.session);
                 }
@@ -220,6 +223,7 @@ impl Tally {
             return Vec::new();
         }
         self.stirred = false;
+        self.in_reply = false;
         let event = AgentEvent::Replied(reply.clone());
         let changes = self.table.apply(at, &event);
         self.ledger.apply(&event, &changes);
@@ -297,6 +301,10 @@ impl Tally {
         self.ledger.changed(&changes);
         let Self { ledger, table, .. } = self;
         table.mark_cut_after_look(|id| ledger.is_settled(id));
+        if std::mem::take(&mut self.in_reply) && self.message == Some(None) {
+            // What was cut off is no success, whoever began it.
+            self.wakeup = Some(Fault::NoResult);
+        }
         self.signs = Signs::default();
         changes
     }

@@ -2,6 +2,7 @@
 
 use super::stage::{Message, MessageKind, Reach, Stage};
 use super::{Attempt, Run};
+use crate::background::Snapshot;
 use crate::decision::{Decision, Start};
 use crate::event::Survivor;
 use crate::fault::Fault;
@@ -66,8 +67,8 @@ impl Run {
         self.count_progress();
         let facts = self.facts();
         let mut verdict = ladder::decide(&facts, &self.request.limits);
-        let spends_a_resume = matches!(verdict.step, Step::Nudge | Step::Continue);
-        if !living && facts.running && facts.hold_left && facts.over_budget.is_none() && spends_a_resume {
+        let would_resume = matches!(verdict.step, Step::Nudge | Step::Continue | Step::Hold);
+        if !living && facts.running && facts.hold_left && facts.over_budget.is_none() && would_resume {
             // Resuming into "it was stopped" while it runs would have it started twice.
             verdict = Verdict { step: Step::Hold, reason: "orphan_running" };
         }
@@ -165,10 +166,7 @@ impl Run {
                 self.enter(Stage::Orphans { since: self.now, look });
             }
             Step::Nudge => {
-                let ledger = &self.tally.ledger;
-                let owed: Vec<_> =
-                    self.tally.table.snapshots(|id| ledger.owes(id)).into_iter().filter(|s| s.owed).collect();
-                let text = instruction::nudging(&owed, ledger.unpaired(), &self.survivors);
+                let text = instruction::nudging(&self.owed(), self.tally.ledger.unpaired(), &self.survivors);
                 self.spent.nudges += 1;
                 self.speak(MessageKind::Nudge, text);
             }
@@ -200,7 +198,19 @@ impl Run {
             return self.request.prompt.clone();
         }
         let (spent, budget) = (self.tally.turns_last, self.request.limits.max_turns);
-        instruction::continuing(fault, spent, budget, self.limit_is_foreign())
+        let mut text = instruction::continuing(fault, spent, budget, self.limit_is_foreign());
+        if self.living().is_none() {
+            // A killed agent may have lost even the memory of what it launched.
+            let unpaired = self.tally.ledger.unpaired();
+            text.push_str(&instruction::reminding(&self.owed(), unpaired, &self.survivors));
+        }
+        text
+    }
+
+    /// What the run launched and has not settled.
+    fn owed(&self) -> Vec<Snapshot> {
+        let ledger = &self.tally.ledger;
+        self.tally.table.snapshots(|id| ledger.owes(id)).into_iter().filter(|piece| piece.owed).collect()
     }
 
     /// Sends a message: to the living process, else as a new attempt on the resumed session.
@@ -414,11 +424,19 @@ impl Run {
         }
     }
 
-    /// Messages that were not in the journal when the process ended were never sent: what they spent is given back.
+    /// Messages that were not in the journal when the process ended, or that it never took from there, were not heard:
+    /// what they spent is given back. The message that began an attempt is not among them, so that an agent which dies
+    /// at once, again and again, is given up.
     fn recall_unsent(&mut self) {
         let Some(attempt) = self.attempts.last().map(|attempt| attempt.id) else { return };
+        let tells = self.tally.capabilities().lifecycle;
+        let opening = self.messages.iter().find(|m| m.attempt == attempt).map(|m| m.id.clone());
         let lost: Vec<Message> = {
-            let is_lost = |m: &Message| m.attempt == attempt && m.reach == Reach::Sent;
+            let untaken = |m: &Message| {
+                let follows = m.kind != MessageKind::Control && Some(&m.id) != opening.as_ref();
+                tells && follows && m.reach == Reach::Written
+            };
+            let is_lost = |m: &Message| m.attempt == attempt && (m.reach == Reach::Sent || untaken(m));
             let lost = self.messages.iter().filter(|m| is_lost(m)).cloned().collect();
             self.messages.retain(|m| !is_lost(m));
             lost

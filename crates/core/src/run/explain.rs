@@ -196,7 +196,12 @@ impl Run {
                     "run the agent by hand on that host with the same arguments, or change what follows `--`"
                         .to_owned(),
                 ),
-                _ => (service_said, format!("change the request (model, prompt, arguments); {resume}")),
+                _ => (
+                    service_said,
+                    format!(
+                        "change the request (model, prompt, arguments) or the agent's settings on {host}; {resume}"
+                    ),
+                ),
             },
             Ending::Exhausted => {
                 let message = match reason {

@@ -372,6 +372,75 @@ fn orphans_of_a_killed_agent_are_waited_for_and_not_started_twice() {
 }
 
 #[test]
+fn an_orphan_that_ran_to_its_end_is_never_called_stopped() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init()]).says(&launch("c1", "b1")).says(&[text("I will wait"), success(2)]);
+    world.survivors = vec![Survivor { pid: 7, command: "make".into() }];
+    world.outputs = vec![OutputTail { id: "b1".into(), size: Some(3), tail: "cc ".into() }];
+    world.exits(ExitStatus::Signal(9));
+    let held = &world.decided[1];
+    assert_eq!((held.action, held.reason.as_str()), (Action::Hold, "orphan_running"));
+    assert!(held.message.contains("without its agent"), "{}", held.message);
+    world.survivors.clear();
+    world.passes(Duration::from_secs(3));
+    let asked = String::from_utf8(world.starts[1].input.clone()).unwrap();
+    assert!(asked.contains("shell b1 (make): it is not known how it ended"), "{asked}");
+    // The resumed session guesses that it was stopped.
+    let read = call("c2", "Read", r#"{"file_path":"/t/tasks/b1.output"}"#);
+    world.says(&[note("b1", "stopped", "guess"), init(), empty(), init(), read, returned("c2", "{}")]);
+    world.says(&[text("it ran"), success(2)]).passes(Duration::from_secs(2)).exits(OK);
+    let finished = world.ended(Ending::Done, "settled");
+    assert_eq!(finished.background[0].state, crate::background::State::Unknown);
+    assert_eq!(finished.outcome.message, "the reply succeeded and nothing is owed");
+}
+
+#[test]
+fn a_message_that_a_dying_agent_never_took_is_not_charged() {
+    let mut world = World::new(Limits::default());
+    let broken = result(
+        r#""subtype":"error_during_execution","is_error":true,"num_turns":2,"terminal_reason":"aborted_tools","errors":["[ede_diagnostic]"]"#,
+    );
+    world.says(&[init(), call("c1", "Bash", "{}"), broken]);
+    assert_eq!((world.written.len(), world.starts.len()), (1, 1), "it seemed to live");
+    world.exits(OK);
+    assert_eq!(
+        world.actions(),
+        [(Action::Continue, "execution_error"), (Action::Continue, "execution_error")]
+    );
+    world.says(&reply()).exits(OK);
+    assert_eq!(world.ended(Ending::Done, "settled").continues_used, 1);
+}
+
+#[test]
+fn an_agent_that_dies_at_once_again_and_again_is_given_up() {
+    let mut world = World::new(Limits::default());
+    for _ in 0..10 {
+        world.says(&[init()]).exits(ExitStatus::Signal(11));
+    }
+    let finished = world.ended(Ending::Exhausted, "no_progress");
+    assert_eq!((finished.continues_used, world.starts.len()), (2, 3));
+}
+
+#[test]
+fn words_of_a_person_that_a_dying_agent_never_took_are_said_to_the_next_one() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init(), call("c1", "Bash", "{}")]);
+    world.fact(Fact::Asked { ask: Ask::Say { text: "make it blue".into() } });
+    world.exits(ExitStatus::Signal(9));
+    assert_eq!(world.starts.len(), 2);
+    assert!(String::from_utf8(world.starts[1].input.clone()).unwrap().contains("make it blue"));
+}
+
+#[test]
+fn an_agent_that_goes_on_in_a_new_process_is_told_what_the_last_one_launched() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init()]).says(&launch("c1", "b1")).exits(ExitStatus::Signal(9));
+    assert_eq!(world.actions(), [(Action::Continue, "no_result")]);
+    let asked = String::from_utf8(world.starts[1].input.clone()).unwrap();
+    assert!(asked.contains("shell b1 (make): was stopped before it finished"), "{asked}");
+}
+
+#[test]
 fn the_turn_limit_is_continued_in_the_same_process_three_times() {
     let mut world = World::new(Limits { max_turns: 3, ..Limits::default() });
     for turn in 0..4 {
