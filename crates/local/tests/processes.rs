@@ -1,5 +1,7 @@
 //! What only a local host can get wrong: process groups, the driver's end, zombies, and shells of users.
 
+#![allow(clippy::unwrap_used, reason = "tests, with helpers outside #[test]")]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
