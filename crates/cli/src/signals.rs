@@ -53,7 +53,7 @@ async fn received(signal: &mut Option<Signal>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Returns the set of ignored signals, bit 0 being signal 1; empty where the system does not tell.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use bursar_core::background::Snapshot;
 use bursar_core::notice::ReplySummary;
@@ -22,6 +23,8 @@ use crate::{escape, exit};
 
 /// Read at once; memory stays flat whatever the size of a file.
 const CHUNK: usize = 256 << 10;
+/// Buffers that may be filled ahead of the fold.
+const BUFFERS: usize = 4;
 
 /// Judge recorded streams or transcripts offline, as if the agent's process then ended
 ///
@@ -127,15 +130,36 @@ fn feed(folder: &mut Folder, path: &Path) -> Result<(), Failure> {
             .hint("name a file that the agent wrote: its stream, or a session file from ~/.claude/projects")
     };
     let mut file = File::open(path).map_err(failed)?;
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(read) => folder.feed(&buffer[..read]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
+    // Reading and folding go on side by side; used buffers go back to be filled again.
+    let (filled, full) = mpsc::sync_channel::<Vec<u8>>(BUFFERS);
+    let (used, empty) = mpsc::channel::<Vec<u8>>();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            loop {
+                let mut buffer = empty.try_recv().unwrap_or_else(|_| vec![0; CHUNK]);
+                buffer.resize(CHUNK, 0);
+                let read = match file.read(&mut buffer) {
+                    Ok(0) => return Ok(()),
+                    Ok(read) => read,
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(error),
+                };
+                buffer.truncate(read);
+                if filled.send(buffer).is_err() {
+                    return Ok(());
+                }
+            }
+        });
+        for buffer in full {
+            folder.feed(&buffer);
+            // A reader that is done needs no buffer.
+            drop(used.send(buffer));
         }
-    }
+        match reader.join() {
+            Ok(read) => read.map_err(failed),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
 }
 
 /// Refuses a file in which nothing of an agent was found; an empty one is an agent that said nothing.

@@ -84,7 +84,7 @@ impl LogsArgs {
             while let Some(update) = reader.next().await {
                 match update {
                     Update::Replayed(record) | Update::Live(record) => {
-                        self.print(&mut lines, &record, begun, output)
+                        self.print(&mut lines, &record, begun, output);
                     }
                     Update::Warning(text) => output.warn(&text),
                     Update::View(_) | Update::Driving(_) => {}

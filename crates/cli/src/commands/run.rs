@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::io::{IsTerminal as _, Read as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bursar_core::SessionId;
 use bursar_core::instruction::Delivery;
+use bursar_core::outcome::Ending;
 use bursar_core::policy::{Limits, Request};
-use bursar_runner::{AgentChoice, Clock as _, Created, NewRun, SystemClock};
+use bursar_core::{RunId, SessionId};
+use bursar_runner::{AgentChoice, Clock as _, Created, NewRun, RecordEvent, Store, SystemClock, replay};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -19,7 +20,12 @@ use crate::failure::Failure;
 use crate::hosts;
 use crate::output::Output;
 use crate::session::{Role, Session};
+use crate::ui::summary;
 use crate::{driver, escape, exit, span, state};
+
+/// How long `--detach` waits for the agent's start.
+const FIRST_SIGN: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Start an agent, follow it to its end, and settle what it left
 ///
@@ -65,7 +71,7 @@ pub(crate) struct RunArgs {
     agent_args: Vec<OsString>,
 
     /// Turns the agent may take in one reply
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = positive, help_heading = "Limits")]
     max_turns: u64,
     /// Times the run may be continued after a reply that did not succeed
     #[arg(long, value_name = "K", default_value_t = 3, help_heading = "Limits")]
@@ -80,7 +86,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = span::parse, help_heading = "Limits")]
     max_wait: Duration,
     /// Cost after which the run ends, in US dollars as the agent counts them [default: no limit]
-    #[arg(long, value_name = "USD", value_parser = dollars, help_heading = "Limits")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars, help_heading = "Limits")]
     max_cost: Option<f64>,
     /// Time after which the run ends [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "Limits")]
@@ -139,6 +145,10 @@ fn after_help() -> String {
     )
 }
 
+fn positive(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "write a whole number above 0".to_owned())
+}
+
 fn dollars(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
@@ -159,7 +169,7 @@ impl RunArgs {
                 Ok(Created::Existing { run, .. }) => break run,
                 // Two of 10^12 ids are the same less than once in a lifetime; a second draw is cheap all the same.
                 Err(_) if store.load(&new.request.run)?.is_some() => {
-                    new.request.run = state::new_id(state::random())
+                    new.request.run = state::new_id(state::random());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -169,10 +179,10 @@ impl RunArgs {
             match kind {
                 RunOutput::Human => output.line(&run.0),
                 RunOutput::Ndjson | RunOutput::Json => {
-                    output.line(&json!({"v": 1, "run": run.0}).to_string())
+                    output.line(&json!({"v": 1, "run": run.0}).to_string());
                 }
             }
-            return Ok(exit::DONE);
+            return begun(&store, &run, output).await;
         }
         let context = hosts::context(store);
         let session =
@@ -265,6 +275,31 @@ impl RunArgs {
     }
 }
 
+/// Waits until the agent was started in the background, so that one that cannot be is said at once.
+async fn begun(store: &Store, run: &RunId, output: &Output) -> Result<u8, Failure> {
+    let late = Instant::now() + FIRST_SIGN;
+    while Instant::now() < late {
+        let mut started = false;
+        let view = replay(store, run, |record| {
+            started |= matches!(record.event, RecordEvent::AttemptStarted { .. });
+        })?;
+        match view.finished {
+            Some(finished) if finished.outcome == Ending::Refused => {
+                for line in summary::lines(&run.0, &finished, output.err_paint()) {
+                    output.note(&line);
+                }
+                return Ok(finished.exit_code);
+            }
+            Some(_) => return Ok(exit::DONE),
+            None if started => return Ok(exit::DONE),
+            None => tokio::time::sleep(GLANCE).await,
+        }
+    }
+    output
+        .warn(&format!("the agent of run {run} is not started yet; `bursar show {run}` tells how it stands"));
+    Ok(exit::DONE)
+}
+
 fn working_dir(dir: Option<PathBuf>) -> Result<Vec<u8>, Failure> {
     let dir = match dir {
         Some(dir) => std::path::absolute(&dir).unwrap_or(dir),
@@ -276,9 +311,12 @@ fn working_dir(dir: Option<PathBuf>) -> Result<Vec<u8>, Failure> {
         return Ok(dir.into_os_string().into_vec());
     }
     let shown = escape::line(&dir.to_string_lossy()).into_owned();
-    let what = if dir.exists() { "is not a folder" } else { "does not exist" };
-    Err(Failure::usage(format!("the working folder `{shown}` on `local` {what}"))
-        .hint(format!("make it (mkdir -p {shown}), or name another with --dir")))
+    if dir.exists() {
+        return Err(Failure::usage(format!("the working folder `{shown}` on `local` is not a folder"))
+            .hint("name another with --dir"));
+    }
+    Err(Failure::usage(format!("the working folder `{shown}` on `local` does not exist"))
+        .hint("make it, or name another with --dir"))
 }
 
 /// Returns the prompt: the argument, or stdin.

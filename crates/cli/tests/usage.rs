@@ -1,0 +1,169 @@
+//! What the command line says when nothing runs: help, wrong usage, an unknown run, a store that cannot be used.
+
+mod support;
+
+use insta::assert_snapshot;
+use support::Home;
+
+#[test]
+fn help_fits_100_columns_and_names_every_exit_code() {
+    let home = Home::new();
+    for args in [&["--help"][..], &["run", "--help"]] {
+        let printed = home.run(args);
+        assert_eq!((printed.code, printed.stderr.as_str()), (0, ""));
+        for line in printed.stdout.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+        for code in [
+            "0  done",
+            "1  failed",
+            "2  usage",
+            "3  stranded",
+            "4  exhausted",
+            "5  refused",
+            "6  lost",
+            "7  needs input",
+            "8  stopped",
+            "9  limited",
+            "70  a bug",
+        ] {
+            assert!(printed.stdout.contains(code), "{code}");
+        }
+    }
+}
+
+#[test]
+fn help_of_every_command() {
+    let home = Home::new();
+    assert_snapshot!("help", home.run(&["--help"]).stdout);
+    assert_snapshot!("help_short", home.run(&["-h"]).stdout);
+    for command in
+        ["run", "attach", "ls", "show", "logs", "send", "stop", "gc", "fold", "schema", "completions"]
+    {
+        assert_snapshot!(format!("help_{command}"), home.run(&[command, "--help"]).stdout);
+    }
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2_and_says_what_to_do() {
+    let home = Home::new();
+    let mut told = String::new();
+    for args in [
+        &["run"][..],
+        &["run", ""],
+        &["run", "  \n"],
+        &["run", "x", "--host", "build-3"],
+        &["run", "x", "--pool", "all"],
+        &["run", "x", "--key", "card-7"],
+        &["run", "x", "--permissions", "ask"],
+        &["run", "x", "--agent", "other"],
+        &["run", "x", "--dir", "nowhere"],
+        &["run", "x", "--dir", "/dev/null"],
+        &["run", "x", "--env", "NOT_SET_ANYWHERE"],
+        &["run", "x", "--env", "A=b"],
+        &["run", "x", "--hold", "30"],
+        &["run", "x", "--hold", "5m", "--no-hold"],
+        &["run", "x", "--max-turns", "0"],
+        &["run", "x", "--max-cost", "-1"],
+        &["run", "x", "--as", "nobody"],
+        &["run", "x", "--log-file", "no/such/folder/log"],
+        &["attach"],
+        &["attach", "zzz"],
+        &["show", "zzz"],
+        &["logs", "zzz"],
+        &["stop", "zzz"],
+        &["send", "zzz", "hello"],
+        &["fold", "nowhere.jsonl"],
+        &["frobnicate"],
+    ] {
+        let printed = home.run(args);
+        assert_eq!((printed.code, printed.stdout.as_str()), (2, ""), "{args:?}: {}", printed.stderr);
+        told.push_str(&format!("$ bursar {}\n{}\n", args.join(" "), printed.stderr));
+    }
+    assert_snapshot!(told);
+    assert!(!home.store().exists(), "a wrong command line leaves nothing behind");
+}
+
+#[test]
+fn a_prompt_that_is_not_utf_8_is_refused() {
+    let home = Home::new();
+    let printed = home.run_with_stdin(&["run", "-"], b"caf\xe9");
+    assert_snapshot!(printed.whole(), @r"
+    exit 2
+    --- stdout
+    --- stderr
+    error: the prompt is not valid UTF-8
+    hint: agents take UTF-8 only; convert it first, for example with iconv
+    ");
+}
+
+#[test]
+fn commands_that_only_look_make_no_store() {
+    let home = Home::new();
+    assert_snapshot!(home.run(&["ls"]).whole(), @r#"
+    exit 0
+    --- stdout
+    --- stderr
+    no runs yet; `bursar run "..."` makes the first one
+    "#);
+    assert_eq!(home.run(&["ls", "--output", "json"]).whole(), "exit 0\n--- stdout\n--- stderr\n");
+    assert_snapshot!(home.run(&["gc"]).whole(), @r"
+    exit 0
+    --- stdout
+    removed 0 runs (0 KB)
+    --- stderr
+    ");
+    assert!(!home.store().exists());
+}
+
+#[test]
+fn without_a_home_there_is_no_store() {
+    let home = Home::new();
+    let output = home.command(&["ls"]).env_remove("HOME").output().unwrap();
+    assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    error: there is no place for the store: neither XDG_STATE_HOME nor HOME names a folder
+    hint: set HOME, or set XDG_STATE_HOME to a folder that you can write to
+    ");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_store_that_cannot_be_made_starts_nothing() {
+    let home = Home::new();
+    // A file where the folder should be: root is stopped by it too, which a mode of 0500 does not do.
+    std::fs::write(home.path().join(".local"), "").unwrap();
+    let printed = home.run(&["run", "x"]);
+    assert_eq!(printed.code, 5, "{}", printed.stderr);
+    assert!(printed.stderr.contains("error: the store at [home]/.local/state/bursar"), "{}", printed.stderr);
+    assert!(printed.stderr.contains("caused by: "), "{}", printed.stderr);
+    assert!(printed.stderr.contains("hint: "), "{}", printed.stderr);
+}
+
+#[test]
+fn a_store_that_is_no_database_is_said_to_be_damaged() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.store()).unwrap();
+    std::fs::write(home.store().join("runs.db"), "no database\n".repeat(400)).unwrap();
+    let printed = home.run(&["ls"]);
+    assert_eq!(printed.code, 5);
+    assert!(printed.stderr.contains("is damaged") && printed.stderr.contains("hint: "), "{}", printed.stderr);
+}
+
+#[test]
+fn completions_name_the_commands() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let printed = home.run(&["completions", shell]);
+        assert_eq!(printed.code, 0);
+        assert!(printed.stdout.contains("attach") && !printed.stdout.contains("--background-"), "{shell}");
+    }
+}
+
+#[test]
+fn a_log_file_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = Home::new();
+    home.run(&["ls", "--log-file", "log"]);
+    let mode = std::fs::metadata(home.path().join("log")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
