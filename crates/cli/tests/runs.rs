@@ -6,6 +6,7 @@ mod support;
 
 use std::process::Stdio;
 
+use bursar_testkit::scripted::{Action, LogEvent};
 use bursar_testkit::{AgentScript, AttemptScript, Reply, ScriptedAgent, Shell};
 use serde_json::Value;
 use support::{Home, json_lines, signal, wait_for_exit, wait_for_line, wait_until};
@@ -147,6 +148,58 @@ fn ctrl_c_stops_the_run_gracefully() {
     assert_eq!(code, 8, "{stderr}");
     assert!(stderr.contains("Ctrl-C again stops it at once"), "{stderr}");
     assert!(stderr.contains("\nstopped: "), "{stderr}");
+}
+
+#[test]
+fn a_second_ctrl_c_stops_the_run_at_once() {
+    let home = Home::new();
+    // Neither an interrupt nor TERM moves this one.
+    let reply = Reply::new().touch("begun").then(Action::Park).without_result();
+    let (scripted, path) = agent(AttemptScript::new().ignoring_term().reply(reply));
+    let mut child = home.command(&["run", "x", "--agent-path", &path]).spawn().unwrap();
+    wait_until("the reply", || scripted.folder().join("begun").exists());
+    signal(&child, "INT");
+    let stderr = wait_for_line(&mut child, "Ctrl-C again stops it at once");
+    signal(&child, "INT");
+    assert_eq!(wait_for_exit(&mut child), 8);
+    let stderr = std::io::read_to_string(stderr).unwrap();
+    assert!(stderr.contains("stopping the run at once"), "{stderr}");
+    let pid = scripted.log().unwrap().into_iter().find_map(|entry| match entry.event {
+        LogEvent::Started { pid, .. } => Some(pid),
+        LogEvent::Message { .. } | LogEvent::Control(_) | LogEvent::InputClosed | LogEvent::Exited(_) => None,
+    });
+    wait_until("the agent's end", || !std::path::Path::new(&format!("/proc/{}", pid.unwrap())).exists());
+}
+
+#[test]
+fn after_a_kill_attach_goes_on_as_if_nothing_had_happened() {
+    let home = Home::new();
+    let (scripted, path) = agent(patient());
+    let mut child = home.command(&["run", "x", "--agent-path", &path]).spawn().unwrap();
+    wait_until("the reply", || scripted.folder().join("begun").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = home.youngest_run();
+    let listed = home.run(&["ls"]).stdout;
+    assert!(listed.contains("undriven"), "{listed}");
+    scripted.release("go").unwrap();
+    let printed = home.run(&["attach", &run]);
+    assert_eq!(
+        (printed.code, printed.stdout.as_str()),
+        (0, "working on it\nall done\n"),
+        "{}",
+        printed.stderr
+    );
+    assert!(printed.stderr.contains("this terminal drives the run"), "{}", printed.stderr);
+    assert_eq!(scripted.starts().unwrap(), 1);
+}
+
+#[test]
+fn a_detached_run_that_cannot_start_says_so_at_once() {
+    let home = Home::new();
+    let printed = home.run(&["run", "x", "--detach", "--agent-path", "/nowhere/claude"]);
+    assert_eq!((printed.code, printed.stdout.trim()), (5, home.youngest_run().as_str()));
+    assert!(printed.stderr.contains("refused: ") && printed.stderr.contains("hint: "), "{}", printed.stderr);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::args::DataOutput;
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::{escape, exit, span, state};
+use crate::{escape, exit, hosts, span, state};
 
 /// List runs: those that are not over, or all, the youngest first
 #[derive(Debug, Args)]
@@ -111,9 +111,20 @@ impl Row {
 
 fn print(rows: &[Row], now: At, output: &Output) {
     let number = |value: Option<u64>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
-    let mut table = vec![["RUN", "STATUS", "AGE", "TURNS", "DEBT", "HOST", "DIR"].map(str::to_owned)];
+    let terminal = output::width();
+    // What is the same in every row, or does not fit, is left out; the prompt has the rest of the line.
+    let with_host = rows.iter().any(|row| row.line.host != hosts::LOCAL);
+    let with_dir = terminal >= 80;
+    let cells = |row: [String; 7]| -> Vec<String> {
+        let [run, status, age, turns, debt, host, dir] = row;
+        let mut cells = vec![run, status, age, turns, debt];
+        cells.extend(with_host.then_some(host));
+        cells.extend(with_dir.then_some(dir));
+        cells
+    };
+    let mut table = vec![cells(["RUN", "STATUS", "AGE", "TURNS", "DEBT", "HOST", "DIR"].map(str::to_owned))];
     for row in rows {
-        table.push([
+        table.push(cells([
             row.line.run.0.clone(),
             row.status(),
             span::age(now.since(row.line.created)),
@@ -121,7 +132,7 @@ fn print(rows: &[Row], now: At, output: &Output) {
             number(row.debt()),
             escape::line(&row.line.host).into_owned(),
             short_dir(&row.line.dir),
-        ]);
+        ]));
     }
     let mut widths = [0; 7];
     for cells in &table {
@@ -129,7 +140,6 @@ fn print(rows: &[Row], now: At, output: &Output) {
             *width = (*width).max(console::measure_text_width(cell));
         }
     }
-    let terminal = output::width();
     let titles = std::iter::once("PROMPT").chain(rows.iter().map(|row| row.line.title.as_str()));
     for (at, (cells, title)) in table.iter().zip(titles).enumerate() {
         let mut line = String::new();
