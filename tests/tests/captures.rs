@@ -168,6 +168,22 @@ fn a_resumed_session_that_only_talks_still_owes_and_is_nudged_once() {
 }
 
 #[test]
+fn a_resumed_session_that_reads_the_output_settles_what_was_lost() {
+    check_run("g-sigkill-read", 1, "0 of 1 owed, unknown, finish done");
+}
+
+#[test]
+fn work_the_agent_killed_at_its_own_end_is_owed_and_work_it_waited_for_is_not() {
+    // 2.1.231 kills the shell, 2.1.332 waits for it (FACTS 4).
+    for (version, debt, outcome) in [("2.1.231", 1, Ending::Stranded), ("2.1.332", 0, Ending::Done)] {
+        let attempt = |suffix: &str| format!("claude-{version}/g-natural-text.{suffix}/stream.jsonl");
+        let (first, second) = (attempt("1-walkaway"), attempt("2-resume"));
+        let folded = fold_run(&[&first, &second], Options { nudges_used: 1, ..options() });
+        assert_eq!((folded.debt, folded.outcome), (debt, Some(outcome)), "{version}");
+    }
+}
+
+#[test]
 fn a_lost_subagent_is_owed_after_the_resume() {
     check_run("g-agent-lost", 1, "1 of 1 owed, stopped, finish stranded");
 }
