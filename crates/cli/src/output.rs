@@ -135,12 +135,19 @@ pub(crate) fn live_view_possible() -> bool {
 
 /// Returns the width of the terminal, or 100 where there is none.
 pub(crate) fn width() -> usize {
-    let of = |size: io::Result<rustix::termios::Winsize>| size.ok().map(|size| usize::from(size.ws_col));
-    of(rustix::termios::tcgetwinsize(io::stderr()).map_err(Into::into))
-        .or_else(|| of(rustix::termios::tcgetwinsize(io::stdout()).map_err(Into::into)))
-        .filter(|width| *width > 0)
-        .or_else(|| std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0))
-        .unwrap_or(100)
+    size().0
+}
+
+/// Returns columns and rows of the terminal, or 100 and 40 where there is none.
+pub(crate) fn size() -> (usize, usize) {
+    let of = |found: rustix::io::Result<rustix::termios::Winsize>| {
+        let found = found.ok().filter(|size| size.ws_col > 0)?;
+        Some((usize::from(found.ws_col), if found.ws_row > 0 { usize::from(found.ws_row) } else { 40 }))
+    };
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
+    of(rustix::termios::tcgetwinsize(io::stderr()))
+        .or_else(|| of(rustix::termios::tcgetwinsize(io::stdout())))
+        .unwrap_or_else(|| (columns().unwrap_or(100), 40))
 }
 
 fn no_color() -> bool {

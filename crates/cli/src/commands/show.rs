@@ -1,5 +1,6 @@
 //! `bursar show`: all that is known of a run.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bursar_core::At;
@@ -14,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::paint::Paint;
 use crate::ui::{background, count, dollars, lines, summary};
-use crate::{escape, exit, span, state};
+use crate::{driver, escape, exit, span, state};
 
 /// Show how a run stands or how it ended, with every decision and all accounts
 #[derive(Debug, Args)]
@@ -40,7 +41,9 @@ impl ShowArgs {
             return Err(bursar_runner::RunnerError::UnknownRun { run }.into());
         };
         let driven = store.list(false)?.iter().any(|line| line.run == run && line.driven);
-        let shown = Shown { stored, view, decisions, driven };
+        let log = driver::log_file(&store, &run);
+        let log = std::fs::metadata(&log).is_ok_and(|found| found.len() > 0).then_some(log);
+        let shown = Shown { stored, view, decisions, driven, log };
         if self.output == DataOutput::Json {
             output.line(&escape::json(&shown.json().to_string()));
         } else {
@@ -57,6 +60,8 @@ struct Shown {
     view: RunView,
     decisions: Vec<(At, DecisionRecord)>,
     driven: bool,
+    /// The log of the background driver, if it wrote one.
+    log: Option<PathBuf>,
 }
 
 impl Shown {
@@ -183,6 +188,9 @@ impl Shown {
         }
         if let Some(session) = self.finished().and_then(|finished| finished.session.as_ref()) {
             facts.push(("session", session.clone()));
+        }
+        if let Some(log) = &self.log {
+            facts.push(("log", log.display().to_string()));
         }
         facts
             .into_iter()

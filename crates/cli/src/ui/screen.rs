@@ -76,7 +76,7 @@ impl Screen {
     pub(crate) fn tick(&self) {
         if let (Some(bar), Some(view)) = (&self.bar, &self.view) {
             let now: At = SystemClock.now();
-            bar.set_message(view::lines(view, now, output::width(), self.output.err_paint()).join("\n"));
+            bar.set_message(view::lines(view, now, output::size(), self.output.err_paint()).join("\n"));
             bar.tick();
         }
     }

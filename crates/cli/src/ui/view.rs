@@ -8,13 +8,14 @@ use crate::paint::Paint;
 use crate::span;
 use crate::ui::{background, count, dollars};
 
-/// Background tasks shown at once.
+/// Background tasks shown at once, where the terminal is high enough.
 const SHOWN: usize = 8;
 
 /// Returns the view's lines.
-pub(crate) fn lines(view: &RunView, now: At, width: usize, paint: Paint) -> Vec<String> {
+pub(crate) fn lines(view: &RunView, now: At, (width, height): (usize, usize), paint: Paint) -> Vec<String> {
     let mut lines = vec![headline(view, now, paint)];
-    let shown = choose(&view.background);
+    // The headline, the rest's count and a line of what goes on above.
+    let shown = choose(&view.background, SHOWN.min(height.saturating_sub(3)));
     for task in &shown {
         lines.push(format!("  {}", background::line(task, Some(now), false, paint)));
     }
@@ -67,12 +68,12 @@ fn headline(view: &RunView, now: At, paint: Paint) -> String {
 }
 
 /// What runs comes first when not all fit; the order of their beginning stays.
-fn choose(tasks: &[BackgroundRecord]) -> Vec<&BackgroundRecord> {
-    if tasks.len() <= SHOWN {
+fn choose(tasks: &[BackgroundRecord], room: usize) -> Vec<&BackgroundRecord> {
+    if tasks.len() <= room {
         return tasks.iter().collect();
     }
-    let live = tasks.iter().filter(|task| task.state.is_live()).count().min(SHOWN);
-    let (mut live_left, mut ended_left) = (live, SHOWN - live);
+    let live = tasks.iter().filter(|task| task.state.is_live()).count().min(room);
+    let (mut live_left, mut ended_left) = (live, room - live);
     let mut ended_skipped =
         tasks.iter().filter(|task| !task.state.is_live()).count().saturating_sub(ended_left);
     tasks
@@ -140,7 +141,7 @@ mod tests {
     }
 
     fn drawn(view: &RunView, now: u64, width: usize) -> Vec<String> {
-        lines(view, At(now), width, Paint::new(false))
+        lines(view, At(now), (width, 40), Paint::new(false))
     }
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
         let view = view(vec![wide]);
         for width in 1..120 {
             for paint in [Paint::new(false), Paint::new(true)] {
-                for line in lines(&view, At(9), width, paint) {
+                for line in lines(&view, At(9), (width, 40), paint) {
                     assert!(console::measure_text_width(&line) <= width, "{width}: {line}");
                 }
             }
@@ -180,6 +181,16 @@ mod tests {
         assert!(lines[1].contains("shell live"), "{lines:?}");
         assert!(lines[8].contains("shell e11"), "{lines:?}");
         assert_eq!(lines[9], "  +5 more");
+    }
+
+    #[test]
+    fn the_view_leaves_room_in_a_low_terminal() {
+        let tasks: Vec<_> = (0..12).map(|n| task(&format!("b{n}"), State::Running, None)).collect();
+        let view = view(tasks);
+        for height in 0..20 {
+            let drawn = lines(&view, At(9), (80, height), Paint::new(false)).len();
+            assert!(drawn <= height.saturating_sub(1).max(2), "{drawn} lines in {height}");
+        }
     }
 
     #[test]
