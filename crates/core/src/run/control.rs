@@ -424,7 +424,7 @@ impl Run {
         }
     }
 
-    /// Messages that were not in the journal when the process ended, or that it never took from there, were not heard:
+    /// Messages that were not in the journal when the process ended, or that it never began to answer, were not heard:
     /// what they spent is given back. The message that began an attempt is not among them, so that an agent which dies
     /// at once, again and again, is given up.
     fn recall_unsent(&mut self) {
@@ -434,7 +434,7 @@ impl Run {
         let lost: Vec<Message> = {
             let untaken = |m: &Message| {
                 let follows = m.kind != MessageKind::Control && Some(&m.id) != opening.as_ref();
-                tells && follows && m.reach == Reach::Written
+                tells && follows && matches!(m.reach, Reach::Written | Reach::Queued)
             };
             let is_lost = |m: &Message| m.attempt == attempt && (m.reach == Reach::Sent || untaken(m));
             let lost = self.messages.iter().filter(|m| is_lost(m)).cloned().collect();

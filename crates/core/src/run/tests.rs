@@ -396,19 +396,25 @@ fn an_orphan_that_ran_to_its_end_is_never_called_stopped() {
 
 #[test]
 fn a_message_that_a_dying_agent_never_took_is_not_charged() {
-    let mut world = World::new(Limits::default());
-    let broken = result(
-        r#""subtype":"error_during_execution","is_error":true,"num_turns":2,"terminal_reason":"aborted_tools","errors":["[ede_diagnostic]"]"#,
-    );
-    world.says(&[init(), call("c1", "Bash", "{}"), broken]);
-    assert_eq!((world.written.len(), world.starts.len()), (1, 1), "it seemed to live");
-    world.exits(OK);
-    assert_eq!(
-        world.actions(),
-        [(Action::Continue, "execution_error"), (Action::Continue, "execution_error")]
-    );
-    world.says(&reply()).exits(OK);
-    assert_eq!(world.ended(Ending::Done, "settled").continues_used, 1);
+    for queued in [false, true] {
+        let mut world = World::new(Limits::default());
+        let broken = result(
+            r#""subtype":"error_during_execution","is_error":true,"num_turns":2,"terminal_reason":"aborted_tools","errors":["[ede_diagnostic]"]"#,
+        );
+        world.says(&[init(), call("c1", "Bash", "{}"), broken]);
+        assert_eq!((world.written.len(), world.starts.len()), (1, 1), "it seemed to live");
+        if queued {
+            let id =
+                world.written[0].split(r#""uuid":""#).nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            let line = format!(r#"{{"type":"command_lifecycle","command_uuid":"{id}","state":"queued"}}"#);
+            world.says(&[line]);
+        }
+        world.exits(OK);
+        let expected = [(Action::Continue, "execution_error"), (Action::Continue, "execution_error")];
+        assert_eq!(world.actions(), expected);
+        world.says(&reply()).exits(OK);
+        assert_eq!(world.ended(Ending::Done, "settled").continues_used, 1);
+    }
 }
 
 #[test]
