@@ -1,9 +1,11 @@
 //! `bursar stop`: stops a run, waits until it is over, and tells what was stopped.
 
-use bursar_core::event::Ask;
+use bursar_core::event::{Ask, Survivor};
 use bursar_core::outcome::Ending;
+use bursar_core::{AttemptId, RunId};
+use bursar_runner::{Context, FinishedRecord, HostError, StoredRun};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{DataOutput, RunName};
 use crate::failure::Failure;
@@ -14,7 +16,7 @@ use crate::{escape, exit, hosts, state};
 
 /// Stop a run: the agent, and everything it started
 ///
-/// Waits until it is over. A run that is over already is left as it is.
+/// Waits until it is over. Of a run that is over already, what it left running is stopped.
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
@@ -31,39 +33,30 @@ impl StopArgs {
     /// Runs the command.
     pub(crate) async fn run(self, output: &Output) -> Result<u8, Failure> {
         let (store, run) = state::find(&self.name.run)?;
-        let over = store.load(&run)?.and_then(|stored| stored.finished);
-        let was_over = over.is_some();
-        let finished = if let Some(finished) = over {
-            finished
-        } else {
-            let context = hosts::context(store);
-            let session = Session {
-                context: &context,
-                run: &run,
-                output,
-                // What the run said before is not what was asked for.
-                kind: None,
-                role: Role::Visitor,
-                ask: Some(Ask::Stop { now: self.now }),
-            };
-            match session.follow().await? {
-                End::Over(finished) => *finished,
-                End::Left(_) => {
-                    output.note(&format!(
-                        "run {run} is being stopped; `bursar attach {run}` shows how it goes"
-                    ));
-                    return Ok(exit::LOST);
-                }
+        if let Some(stored @ StoredRun { finished: Some(_), .. }) = store.load(&run)? {
+            return self.sweep(&hosts::context(store), &stored, output).await;
+        }
+        let context = hosts::context(store);
+        let session = Session {
+            context: &context,
+            run: &run,
+            output,
+            // What the run said before is not what was asked for.
+            kind: None,
+            role: Role::Visitor,
+            ask: Some(Ask::Stop { now: self.now }),
+        };
+        let finished = match session.follow().await? {
+            End::Over(finished) => *finished,
+            End::Left(_) => {
+                output.note(&format!("run {run} is being stopped; `bursar attach {run}` shows how it goes"));
+                return Ok(exit::LOST);
             }
         };
         match self.output {
             DataOutput::Json => {
-                let value = json!({"v": 1, "run": run.0, "was_over": was_over, "finished": finished});
+                let value = json!({"v": 1, "run": run.0, "was_over": false, "finished": finished});
                 output.line(&escape::json(&value.to_string()));
-            }
-            DataOutput::Human if was_over => {
-                output
-                    .line(&format!("run {run} was over already: {} ({})", finished.outcome, finished.reason));
             }
             DataOutput::Human => {
                 for line in summary::lines(&run.0, &finished, output.paint()) {
@@ -72,5 +65,62 @@ impl StopArgs {
             }
         }
         Ok(if finished.outcome == Ending::Lost { exit::LOST } else { exit::DONE })
+    }
+
+    /// Stops what a run that is over left running, as far as it told of any.
+    async fn sweep(&self, context: &Context, stored: &StoredRun, output: &Output) -> Result<u8, Failure> {
+        let run = &stored.request.run;
+        let Some(finished) = &stored.finished else { return Ok(exit::DONE) };
+        let known = finished.survivors.len() as u64;
+        let left = match finished.attempts.last() {
+            Some(last) if known > 0 || finished.outcome == Ending::Lost => {
+                let host = (context.hosts)(&stored.request.host);
+                let stopped = host.stop(run, AttemptId(last.attempt), self.now).await;
+                Some(stopped.map_err(|error| not_stopped(&error))?)
+            }
+            Some(_) | None => None,
+        };
+        match self.output {
+            DataOutput::Json => {
+                let mut value = json!({"v": 1, "run": run.0, "was_over": true, "finished": finished});
+                value["left"] = left.iter().flatten().map(process).collect();
+                output.line(&escape::json(&value.to_string()));
+            }
+            DataOutput::Human => {
+                output.line(&was_over(run, finished, known, left.as_deref()));
+                for process in left.iter().flatten() {
+                    output.line(&format!("  pid {} · {}", process.pid, escape::line(&process.command)));
+                }
+            }
+        }
+        Ok(if left.is_some_and(|left| !left.is_empty()) { exit::LOST } else { exit::DONE })
+    }
+}
+
+fn was_over(run: &RunId, finished: &FinishedRecord, known: u64, left: Option<&[Survivor]>) -> String {
+    let over = format!("run {run} was over already: {} ({})", finished.outcome, finished.reason);
+    match left {
+        None => over,
+        Some([]) if known == 0 => format!("{over}; nothing of it runs any more"),
+        Some([]) => format!("{over}; what it had left ({}) runs no more", processes(known)),
+        Some(left) => format!("{over}; {} of it could not be stopped:", processes(left.len() as u64)),
+    }
+}
+
+fn processes(count: u64) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+fn process(process: &Survivor) -> Value {
+    json!({"pid": process.pid, "command": process.command})
+}
+
+fn not_stopped(error: &HostError) -> Failure {
+    let failure = Failure::new(exit::LOST, error.to_string());
+    match error {
+        HostError::Unreachable { hint, .. } | HostError::Failed { hint, .. } => failure.hint(hint),
+        HostError::Refused(refusal) => failure.hint(&refusal.hint),
+        HostError::Cut { .. } => failure.hint("stop it again: that is always right"),
+        HostError::Unknown { .. } => failure,
     }
 }
