@@ -5,7 +5,6 @@
 
 use crate::agent::{AgentEvent, Owner, Reply, Subtype};
 use crate::background::Snapshot;
-use crate::event::ExitStatus;
 use crate::fault::Fault;
 use crate::ids::AttemptId;
 use crate::ladder::{self, Facts, Spent, Step, Verdict};
@@ -19,6 +18,9 @@ use crate::wire::{FileKind, sniff};
 
 /// How much of a file is looked at to tell a stream from a transcript, in bytes.
 const SNIFFED: usize = 256 << 10;
+
+/// How much of a line is searched for its time, from its end, in bytes: no output of a tool is searched.
+const TIME_SOUGHT: usize = 1 << 10;
 
 /// What the run would have spent and been allowed.
 #[derive(Debug, Clone, PartialEq)]
@@ -232,6 +234,7 @@ impl Clock {
 
 fn stamp(line: &[u8]) -> Option<At> {
     const KEY: &[u8] = b"\"timestamp\":\"";
+    let line = &line[line.len().saturating_sub(TIME_SOUGHT)..];
     let rest = &line[memchr::memmem::rfind(line, KEY)? + KEY.len()..];
     let text = std::str::from_utf8(&rest[..memchr::memchr(b'"', rest)?]).ok()?;
     let millis = text.parse::<jiff::Timestamp>().ok()?.as_millisecond();
@@ -302,10 +305,4 @@ fn broken_off(subtype: Subtype, reason: &str) -> Reply {
         answers: Vec::new(),
         session: None,
     }
-}
-
-/// Returns the exit status as the host would tell it, from the code a shell reports.
-#[must_use]
-pub fn status_of_code(code: i32) -> ExitStatus {
-    if (129..=192).contains(&code) { ExitStatus::Signal(code - 128) } else { ExitStatus::Code(code) }
 }
