@@ -378,8 +378,7 @@ impl Run {
                 reason: "link".to_owned(),
                 message: format!("lost contact with {}: {cause}", self.request.host),
                 hint: format!(
-                    "the agent may still be running there; `bursar attach {0}` goes on with the run, `bursar stop {0}` \
-                     stops it",
+                    "the agent may still be running there; `bursar stop {}` stops it once the host answers",
                     self.request.run
                 ),
             }

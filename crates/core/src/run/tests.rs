@@ -753,7 +753,7 @@ fn lost_contact_is_an_outcome_that_says_so_and_never_a_failure() {
     let attempt = world.attempt;
     world.fact(Fact::Lost { attempt, cause: "no answer for 45 s".into() });
     let finished = world.ended(Ending::Lost, "link");
-    assert!(finished.outcome.hint.contains("bursar attach k7f2"));
+    assert!(finished.outcome.hint.contains("bursar stop k7f2"));
 }
 
 #[test]
