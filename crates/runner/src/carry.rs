@@ -14,7 +14,7 @@ use bursar_core::event::{Fact, Refusal, RefusalKind};
 use bursar_core::{AttemptId, Decision, RunId};
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::contact::{Contact, Hopeless};
 use crate::context::{Context, Environment, Patience};
@@ -33,6 +33,10 @@ pub(crate) enum Report {
         bytes: Bytes,
     },
     Fact(Fact),
+    /// The follower that is this conversation has handed out all that the host had when it began.
+    CaughtUp(u64),
+    /// The follower that is this conversation may lack something again.
+    Behind(u64),
     /// This conversation lost its link.
     Down(u64),
     /// This conversation has its link, again or for the first time.
@@ -64,9 +68,17 @@ pub(crate) struct Carrier {
     dir: Vec<u8>,
     key: Option<String>,
     lanes: BTreeMap<AttemptId, Lane>,
-    followed: BTreeSet<AttemptId>,
+    followed: BTreeMap<AttemptId, Following>,
     tasks: JoinSet<()>,
     conversations: u64,
+    /// Conversations that another one took the place of.
+    over: BTreeSet<u64>,
+}
+
+/// The task that follows an attempt.
+struct Following {
+    conversation: u64,
+    task: AbortHandle,
 }
 
 struct Lane {
@@ -99,9 +111,10 @@ impl Carrier {
             dir: stored.dir.clone(),
             key: stored.key.clone(),
             lanes: BTreeMap::new(),
-            followed: BTreeSet::new(),
+            followed: BTreeMap::new(),
             tasks: JoinSet::new(),
             conversations: 0,
+            over: BTreeSet::new(),
         };
         (carrier, received)
     }
@@ -138,10 +151,30 @@ impl Carrier {
 
     /// Follows the attempt's stdout from here on, once.
     pub(crate) fn follow(&mut self, attempt: AttemptId, from: u64) {
-        if self.followed.insert(attempt) {
-            let (shared, contact) = (Arc::clone(&self.shared), self.contact());
-            self.tasks.spawn(crate::follow::follow(shared, contact, attempt, from));
+        if !self.followed.contains_key(&attempt) {
+            self.follow_afresh(attempt, from);
         }
+    }
+
+    /// Follows the attempt's stdout from here on by a new conversation; one that there was is over.
+    pub(crate) fn follow_afresh(&mut self, attempt: AttemptId, from: u64) {
+        let (shared, contact) = (Arc::clone(&self.shared), self.contact());
+        let conversation = contact.id();
+        let task = self.tasks.spawn(crate::follow::follow(shared, contact, attempt, from));
+        if let Some(before) = self.followed.insert(attempt, Following { conversation, task }) {
+            before.task.abort();
+            self.over.insert(before.conversation);
+        }
+    }
+
+    /// Returns the conversation that follows the attempt.
+    pub(crate) fn follower(&self, attempt: AttemptId) -> Option<u64> {
+        self.followed.get(&attempt).map(|following| following.conversation)
+    }
+
+    /// Whether a conversation was ended by another that took its place.
+    pub(crate) fn is_over(&self, conversation: u64) -> bool {
+        self.over.contains(&conversation)
     }
 
     /// Waits until a task fails, which none should, and returns how.
@@ -151,6 +184,7 @@ impl Carrier {
         loop {
             match self.tasks.join_next().await {
                 Some(Ok(())) => {}
+                Some(Err(error)) if error.is_cancelled() => {}
                 Some(Err(error)) => return error.to_string(),
                 None => std::future::pending().await,
             }

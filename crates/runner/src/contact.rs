@@ -66,6 +66,11 @@ impl Contact {
         }
     }
 
+    /// Returns the number of the conversation.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Changes how long it bears with an outage (None is for ever), and returns how long it did.
     pub(crate) fn bear(&mut self, give_up: Option<Duration>) -> Option<Duration> {
         std::mem::replace(&mut self.give_up, give_up)

@@ -30,6 +30,9 @@ use crate::updates::Update;
 /// How often wishes of other processes are looked for.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// How long the loop must not have come round to have been asleep.
+const ASLEEP: Duration = Duration::from_secs(2);
+
 /// The most bytes one entry of the log stands for.
 const CHUNK: usize = 256 * 1024;
 
@@ -54,6 +57,10 @@ pub(crate) struct Driver<'a> {
     /// The conversations whose link is down.
     down: BTreeSet<u64>,
     down_since: Option<Instant>,
+    /// The followers that have handed out all that their host had.
+    current: BTreeSet<u64>,
+    /// When the loop last came round, by the run's clock.
+    round: At,
     /// A deadline that came and that the fold still names: it must not spin, and is fed again at the next look.
     stale: Option<At>,
     /// The store when wishes were last looked for.
@@ -71,7 +78,8 @@ impl<'a> Driver<'a> {
     ) -> Result<Self, RunnerError> {
         refold(&mut reader, &*host).await?;
         let (carrier, reports) = Carrier::new(reader.context, &reader.stored, host);
-        let clock = RunClock::new(reader.context.clock.clone(), reader.folded.last_at());
+        let mut clock = RunClock::new(reader.context.clock.clone(), reader.folded.last_at());
+        let round = clock.now();
         let mut driver = Self {
             reader,
             carrier,
@@ -81,6 +89,8 @@ impl<'a> Driver<'a> {
             carrying: false,
             down: BTreeSet::new(),
             down_since: None,
+            current: BTreeSet::new(),
+            round,
             stale: None,
             looked: None,
             _lock: lock,
@@ -104,6 +114,7 @@ impl<'a> Driver<'a> {
             if let Some(finished) = self.reader.folded.finished() {
                 return Ok(finished.clone());
             }
+            self.notice_sleep();
             let sleep = match self.deadline()? {
                 Due::Fed => continue,
                 Due::In(span) => Some(span),
@@ -142,12 +153,38 @@ impl<'a> Driver<'a> {
         if due > now {
             return Ok(Due::In(due.since(now)));
         }
-        if self.stale == Some(due) {
+        if self.stale == Some(due) || !self.is_current() {
             return Ok(Due::Never);
         }
         self.fact(Fact::DeadlinePassed)?;
         self.stale = self.reader.folded.next_deadline().filter(|next| *next == due);
         Ok(Due::Fed)
+    }
+
+    /// Whether all is known that the living agents' host knew a moment ago. While it is not (this process was dead or
+    /// asleep, or the link is down), no deadline comes: what happened in time may lie on the host, still unread.
+    fn is_current(&self) -> bool {
+        let mut living =
+            self.reader.folded.attempts().filter(|(_, attempt)| attempt.started && !attempt.ended);
+        living.all(|(attempt, _)| self.carrier.follower(attempt).is_some_and(|id| self.current.contains(&id)))
+    }
+
+    /// Follows all living agents afresh if this process did not run for a while: what it knows is old, and the link
+    /// may be dead without having said so.
+    fn notice_sleep(&mut self) {
+        let now = self.clock.now();
+        let slept = now.since(std::mem::replace(&mut self.round, now)) >= ASLEEP;
+        if !slept {
+            return;
+        }
+        let attempts: Vec<_> = self.reader.folded.attempts().collect();
+        for (attempt, state) in attempts {
+            // One that is not current is about to be anyway.
+            let current = self.carrier.follower(attempt).is_some_and(|id| self.current.remove(&id));
+            if current && state.started && !state.ended {
+                self.carrier.follow_afresh(attempt, state.fed);
+            }
+        }
     }
 
     /// Looks for wishes of other processes, and for a link that has been down for too long to know anything.
@@ -191,6 +228,15 @@ impl<'a> Driver<'a> {
                 };
                 if again { Ok(()) } else { self.fact(fact) }
             }
+            Report::CaughtUp(id) => {
+                self.current.insert(id);
+                Ok(())
+            }
+            Report::Behind(id) => {
+                self.current.remove(&id);
+                Ok(())
+            }
+            Report::Down(id) | Report::Up(id) if self.carrier.is_over(id) => Ok(()),
             Report::Down(id) => {
                 self.down.insert(id);
                 self.down_since.get_or_insert_with(Instant::now);

@@ -9,7 +9,8 @@ use crate::carry::{Report, Shared};
 use crate::contact::{Contact, Hopeless};
 use crate::host::{Followed, HostError};
 
-/// Hands the attempt's bytes to the loop from this offset on, then how it ended.
+/// Hands the attempt's bytes to the loop from this offset on, then how it ended. Says on the way when the loop has all
+/// that the host had, and when it no longer does.
 ///
 /// It is dropped with the driver: what it had not handed over is read again from the mirror's length on.
 pub(crate) async fn follow(shared: Arc<Shared>, mut contact: Contact, attempt: AttemptId, mut from: u64) {
@@ -22,6 +23,8 @@ pub(crate) async fn follow(shared: Arc<Shared>, mut contact: Contact, attempt: A
             }
             Err(error) => error,
         };
+        // The loop is gone only when this task is about to be.
+        drop(shared.reports.send(Report::Behind(contact.id())).await);
         if let Err(hopeless) = contact.failed(error).await {
             shared.fact(Fact::Lost { attempt, cause: hopeless.cause() }).await;
             return;
@@ -52,6 +55,7 @@ async fn follow_once(
                 // The loop is gone only when this task is about to be.
                 drop(shared.reports.send(Report::Output { attempt, offset, bytes }).await);
             }
+            Followed::CaughtUp => drop(shared.reports.send(Report::CaughtUp(contact.id())).await),
             Followed::Exited { status, spooled } => return Ok(End::Exited { status, spooled }),
             Followed::Vanished { rebooted } => return Ok(End::Vanished { rebooted }),
         }

@@ -247,6 +247,7 @@ impl Follow for HolderFollow {
             let event = self.follower.next().await.map_err(|error| self.host.failed(error))?;
             match event {
                 Some(FollowEvent::Output { offset, bytes }) => Ok(Followed::Bytes { offset, bytes }),
+                Some(FollowEvent::CaughtUp) => Ok(Followed::CaughtUp),
                 Some(FollowEvent::Exited(record)) => {
                     Ok(Followed::Exited { status: exit_status(&record), spooled: record.spool_length })
                 }

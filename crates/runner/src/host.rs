@@ -65,6 +65,8 @@ pub trait Follow: Send {
 pub enum Followed {
     /// Bytes of stdout at this offset.
     Bytes { offset: u64, bytes: Bytes },
+    /// All that the host had when this following began was handed out: what comes now is news.
+    CaughtUp,
     /// The process ended, the host recorded how, and all of its stdout was handed out.
     Exited { status: ExitStatus, spooled: u64 },
     /// The process is gone, nobody recorded how, and all that is left of its stdout was handed out.

@@ -40,7 +40,10 @@ async fn refetch(
                 reader.mirrors.append(attempt, &bytes).map_err(|error| error.to_string())?;
                 have += length(&bytes);
             }
-            Followed::Bytes { .. } | Followed::Exited { .. } | Followed::Vanished { .. } => {
+            Followed::Bytes { .. }
+            | Followed::CaughtUp
+            | Followed::Exited { .. }
+            | Followed::Vanished { .. } => {
                 return Err("the host does not have them either".to_owned());
             }
         }

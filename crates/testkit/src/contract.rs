@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use bursar_transport::{AttemptRef, AttemptStatus, FollowEvent, Holder, Host, StartSpec};
+use bursar_transport::{AttemptRef, AttemptStatus, FollowEvent, Follower, Holder, Host, StartSpec};
 use tempfile::TempDir;
 
 /// Longest wait for anything; a machine under load is slow, a hang is for ever.
@@ -158,6 +158,7 @@ impl Fixture {
             let mut expected = from;
             loop {
                 match follower.next().await.unwrap().expect("a last event") {
+                    FollowEvent::CaughtUp => {}
                     FollowEvent::Output { offset, bytes } => {
                         assert_eq!(offset, expected, "a gap or a repetition");
                         expected += bytes.len() as u64;
@@ -234,6 +235,16 @@ pub fn bounded<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
+/// Returns the next event of an attempt but for the one that says that it is caught up with.
+pub async fn next(follower: &mut Follower) -> Option<FollowEvent> {
+    loop {
+        let event = bounded(follower.next()).await.unwrap();
+        if event != Some(FollowEvent::CaughtUp) {
+            return event;
+        }
+    }
+}
+
 /// Waits until `look` finds something.
 pub async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
@@ -274,7 +285,7 @@ macro_rules! contract {
         output_without_a_last_newline_arrives, fifty_megabytes_arrive, output_that_comes_slowly_arrives_at_once,
         output_of_a_child_after_the_exit_is_told_apart, a_folder_that_was_deleted_is_told,
         an_attempt_that_never_was_is_told, several_attempts_are_followed_by_one_process,
-        a_slow_reader_loses_nothing, a_dropped_follower_leaves_no_process); };
+        a_slow_reader_loses_nothing, what_was_there_is_told_from_what_comes, a_dropped_follower_leaves_no_process); };
     (@writing $fixture:path) => { $crate::contract!(@tests $fixture, writing:
         input_stays_open_until_it_is_closed, an_append_that_is_repeated_counts_once, a_conflicting_append_is_told,
         two_appends_at_one_offset_give_one_entry, an_append_after_the_end_is_told, closing_gives_an_end_of_input,

@@ -13,7 +13,7 @@ use crate::name::AttemptRef;
 use crate::script::{Marker, Script};
 use crate::status::ExitRecord;
 
-/// What happened to an attempt that is followed. All but `Output` are the last event of an attempt.
+/// What happened to an attempt that is followed. All but `Output` and `CaughtUp` are the last event of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FollowEvent {
@@ -24,6 +24,9 @@ pub enum FollowEvent {
         /// The bytes, cut anywhere.
         bytes: Bytes,
     },
+    /// All that the spool held when the following began was handed out: what comes now is news. Comes once an
+    /// attempt, and never after its last event; an attempt that is over may go without it.
+    CaughtUp,
     /// The agent's process ended. Every byte up to the recorded length came before; bytes that a child of
     /// the agent wrote in between may have come too.
     Exited(ExitRecord),
@@ -253,6 +256,10 @@ impl Followers {
                     return self.take();
                 }
                 _ => None,
+            },
+            ["caught", id] => match id.parse() {
+                Ok(id) if self.open.get(id) == Some(&true) => return Ok(Some((id, FollowEvent::CaughtUp))),
+                Ok(_) | Err(_) => None,
             },
             ["exit", id, rest @ ..] => {
                 ExitRecord::read(&rest.join(" ")).map(|record| (*id, FollowEvent::Exited(record)))

@@ -179,6 +179,7 @@ impl AgentHost for FakeHost {
                 changed: self.changed.subscribe(),
                 attempt,
                 from: usize::try_from(from).unwrap(),
+                caught_up: false,
             };
             Ok(Box::new(source) as Box<dyn Follow>)
         })
@@ -242,6 +243,7 @@ struct FakeFollow {
     changed: watch::Receiver<u64>,
     attempt: AttemptId,
     from: usize,
+    caught_up: bool,
 }
 
 impl FakeFollow {
@@ -259,6 +261,9 @@ impl FakeFollow {
             return Ok(Some(Followed::Bytes { offset, bytes }));
         }
         let spooled = u64::try_from(agent.spool.len()).unwrap();
+        if !std::mem::replace(&mut self.caught_up, true) {
+            return Ok(Some(Followed::CaughtUp));
+        }
         Ok(agent.exit.map(|status| Followed::Exited { status, spooled }))
     }
 }

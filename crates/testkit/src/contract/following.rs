@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bursar_transport::FollowEvent;
 
-use super::{Fixture, bounded, until};
+use super::{Fixture, bounded, next, until};
 
 pub async fn following_begins_at_any_offset(fixture: Fixture) {
     let spec = fixture.script("printf 'zero\\none\\ntwo'");
@@ -25,7 +25,7 @@ pub async fn following_goes_on_after_a_cut(fixture: Fixture) {
     let expected: String = (1..=3000).map(|n| format!("line {n}\n")).collect();
     while got.len() < expected.len() {
         let mut follower = bounded(fixture.holder.follow(&spec.at, got.len() as u64)).await.unwrap();
-        match bounded(follower.next()).await.unwrap().unwrap() {
+        match next(&mut follower).await.unwrap() {
             // Only a part counts as arrived, as after a cut in the middle.
             FollowEvent::Output { bytes, .. } => got.extend_from_slice(&bytes[..bytes.len().min(7001)]),
             other => panic!("{other:?}"),
@@ -64,7 +64,7 @@ pub async fn output_that_comes_slowly_arrives_at_once(fixture: Fixture) {
         let line = format!("line {n}\n");
         let since = Instant::now();
         length = bounded(fixture.holder.append(&spec.at, length, line.as_bytes())).await.unwrap().length;
-        match bounded(follower.next()).await.unwrap().unwrap() {
+        match next(&mut follower).await.unwrap() {
             FollowEvent::Output { bytes, .. } => assert_eq!(bytes, line),
             other => panic!("{other:?}"),
         }
@@ -94,10 +94,10 @@ pub async fn a_folder_that_was_deleted_is_told(fixture: Fixture) {
     let spec = fixture.script("echo hello; read -r line");
     fixture.start(&spec).await;
     let mut follower = bounded(fixture.holder.follow(&spec.at, 0)).await.unwrap();
-    assert!(matches!(bounded(follower.next()).await.unwrap(), Some(FollowEvent::Output { .. })));
+    assert!(matches!(next(&mut follower).await, Some(FollowEvent::Output { .. })));
     fs::remove_dir_all(fixture.folder(&spec.at).parent().unwrap()).unwrap();
-    assert_eq!(bounded(follower.next()).await.unwrap(), Some(FollowEvent::Deleted));
-    assert_eq!(bounded(follower.next()).await.unwrap(), None);
+    assert_eq!(next(&mut follower).await, Some(FollowEvent::Deleted));
+    assert_eq!(next(&mut follower).await, None);
 }
 
 pub async fn an_attempt_that_never_was_is_told(fixture: Fixture) {
@@ -124,6 +124,7 @@ pub async fn several_attempts_are_followed_by_one_process(fixture: Fixture) {
                 assert!(bytes.iter().all(|byte| *byte == digit || *byte == b'\n'), "frames are mixed");
                 lengths[at] += bytes.len() as u64;
             }
+            FollowEvent::CaughtUp => {}
             other => ends[at] = Some(other),
         }
     }
@@ -147,7 +148,7 @@ pub async fn a_slow_reader_loses_nothing(fixture: Fixture) {
     loop {
         // A future that is dropped half-way loses nothing either.
         drop(tokio::time::timeout(std::time::Duration::ZERO, std::future::pending::<()>()).await);
-        match bounded(follower.next()).await.unwrap().unwrap() {
+        match next(&mut follower).await.unwrap() {
             FollowEvent::Output { offset, bytes } => {
                 assert_eq!(offset, length);
                 length += bytes.len() as u64;
@@ -159,6 +160,33 @@ pub async fn a_slow_reader_loses_nothing(fixture: Fixture) {
         }
     }
     assert_eq!(length, 4_000_000);
+}
+
+pub async fn what_was_there_is_told_from_what_comes(fixture: Fixture) {
+    let spec = fixture.script(
+        "yes abcdefg | head -c 1000000; echo there >there; read -r line; echo \"$line\"; read -r line",
+    );
+    fixture.start(&spec).await;
+    fixture.file("there").await;
+    for from in [0, 999_999, 1_000_000] {
+        let mut follower = bounded(fixture.holder.follow(&spec.at, from)).await.unwrap();
+        let mut length = from;
+        loop {
+            match bounded(follower.next()).await.unwrap().unwrap() {
+                FollowEvent::Output { bytes, .. } => length += bytes.len() as u64,
+                other => {
+                    assert_eq!((other, length), (FollowEvent::CaughtUp, 1_000_000), "from {from}");
+                    break;
+                }
+            }
+        }
+    }
+    let mut follower = bounded(fixture.holder.follow(&spec.at, 1_000_000)).await.unwrap();
+    assert_eq!(bounded(follower.next()).await.unwrap(), Some(FollowEvent::CaughtUp));
+    bounded(fixture.holder.append(&spec.at, 0, b"news\n")).await.unwrap();
+    // It is told once.
+    let news = bounded(follower.next()).await.unwrap();
+    assert!(matches!(news, Some(FollowEvent::Output { offset: 1_000_000, .. })), "{news:?}");
 }
 
 pub async fn a_dropped_follower_leaves_no_process(fixture: Fixture) {

@@ -4,7 +4,7 @@ use std::fs;
 
 use bursar_transport::{AgentSignal, AttemptStatus, FollowEvent};
 
-use super::{Fixture, bounded, kill, lives, until};
+use super::{Fixture, bounded, kill, lives, next, until};
 
 async fn kill_holder(fixture: &Fixture, at: &bursar_transport::AttemptRef) {
     let holder = fixture.holder_pid(at);
@@ -21,7 +21,7 @@ pub async fn a_killed_holder_leaves_a_living_agent(fixture: Fixture) {
         other => panic!("{other:?}"),
     }
     let mut follower = bounded(fixture.holder.follow(&spec.at, 0)).await.unwrap();
-    let event = bounded(follower.next()).await.unwrap();
+    let event = next(&mut follower).await;
     assert!(matches!(event, Some(FollowEvent::Output { .. })), "{event:?}");
 }
 

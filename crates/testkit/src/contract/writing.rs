@@ -2,7 +2,7 @@
 
 use bursar_transport::{AppendError, Appended, AttemptStatus, FollowEvent};
 
-use super::{Fixture, bounded, kill, lives, until};
+use super::{Fixture, bounded, kill, lives, next, until};
 
 pub async fn input_stays_open_until_it_is_closed(fixture: Fixture) {
     let mut spec = fixture.script("while read -r line; do echo \"got $line\"; done; echo end");
@@ -15,7 +15,7 @@ pub async fn input_stays_open_until_it_is_closed(fixture: Fixture) {
         length = bounded(fixture.holder.append(&spec.at, length, line.as_bytes())).await.unwrap().length;
         let wanted = output.len() + 4 + if line.is_empty() { 4 } else { line.len() };
         while output.len() < wanted {
-            match bounded(follower.next()).await.unwrap().unwrap() {
+            match next(&mut follower).await.unwrap() {
                 FollowEvent::Output { bytes, .. } => output.extend_from_slice(&bytes),
                 other => panic!("{other:?}"),
             }

@@ -59,7 +59,8 @@ sub drain {
     my ($one, $all) = @_;
     if (!$one->{out}) {
         open $one->{out}, "<", "$one->{dir}/out" or do { delete $one->{out}; return 0 };
-        if (-s $one->{out} < $one->{at}) { finish($one, "short " . (-s $one->{out})); return 1 }
+        $one->{goal} = -s $one->{out};
+        if ($one->{goal} < $one->{at}) { finish($one, "short $one->{goal}"); return 1 }
         $one->{seen} = 1;
         sysseek $one->{out}, $one->{at}, 0;
     }
@@ -122,6 +123,11 @@ while (1) {
         if (-e "$one->{dir}/exit" && record($one)) { $busy = 1; next }
         $busy = 1 if drain($one, 0);
         next if $one->{done};
+        # All that was there at the beginning went out; what comes is news.
+        if (!$one->{caught} && (!$one->{out} || $one->{at} >= $one->{goal})) {
+            $one->{caught} = 1;
+            put("$mark caught $one->{id}\n");
+        }
         # After about half a second without news, and at the beginning.
         if ($one->{look} <= 0) { judge($one); $one->{look} = 0.5 }
     }

@@ -28,6 +28,7 @@ class One:
         self.id, self.at = ident.encode(), int(offset)
         self.dir = base + b"/runs/" + run.encode() + b"/" + attempt.encode()
         self.out, self.seen, self.done, self.look = None, False, False, 0.0
+        self.caught, self.goal = False, 0
     def finish(self, what, rest=b""):
         put(mark + b" " + what + b" " + self.id + (b" " + rest if rest else b"") + b"\n")
         self.done = True
@@ -37,9 +38,9 @@ class One:
                 self.out = os.open(self.dir + b"/out", os.O_RDONLY)
             except OSError:
                 return False
-            size = os.fstat(self.out).st_size
-            if size < self.at:
-                self.finish(b"short", b"%d" % size)
+            self.goal = os.fstat(self.out).st_size
+            if self.goal < self.at:
+                self.finish(b"short", b"%d" % self.goal)
                 return True
             self.seen = True
             os.lseek(self.out, self.at, 0)
@@ -97,6 +98,9 @@ while True:
             busy = True
             continue
         busy = one.drain(False) or busy
+        if not one.done and not one.caught and (one.out is None or one.at >= one.goal):
+            one.caught = True
+            put(mark + b" caught " + one.id + b"\n")
         if not one.done and one.look <= 0:
             one.judge()
             one.look = 0.5

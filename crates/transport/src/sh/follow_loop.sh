@@ -32,6 +32,10 @@ look() {
     fi
     drain
   fi
+  if [ "$b_caught" = 0 ]; then
+    say caught "$b_id"
+    b_caught=1
+  fi
   case $b_state in
     exited)
       b_rec=${b_rec#exit }
@@ -58,11 +62,11 @@ rounds() {
 }
 turn() {
   b_id=$1 b_D=$b_B/runs/$2/$3
-  eval "b_at=\${b_at_$1:-$4} b_seen=\${b_seen_$1:-0} b_done=\${b_done_$1:-0}"
+  eval "b_at=\${b_at_$1:-$4} b_seen=\${b_seen_$1:-0} b_done=\${b_done_$1:-0} b_caught=\${b_caught_$1:-0}"
   # shellcheck disable=SC2154 # set by eval
   [ "$b_done" = 0 ] || return 0
   if look; then b_left=1; else eval "b_done_$1=1"; fi
-  eval "b_at_$1=\$b_at b_seen_$1=\$b_seen"
+  eval "b_at_$1=\$b_at b_seen_$1=\$b_seen b_caught_$1=\$b_caught"
 }
 (
   exec </dev/null
