@@ -88,7 +88,7 @@ fn against_serde_json(corpus: &Path) -> Figures {
 /// Memory while 10 GB stream through, and with one line of 100 MB.
 pub(super) fn memory() -> Figures {
     let bursar = release("bursar", "bursar")?;
-    let block: String = (0..2_000).map(corpus::work_lines).collect();
+    let block = corpus::work_block()?;
     let blocks = 10_000_000_000usize.div_ceil(block.len());
     let streamed = folded(&bursar, |input| {
         for _ in 0..blocks {
