@@ -30,8 +30,9 @@ pub struct Request {
     pub limits: Limits,
 }
 
-/// The limits of one run.
+/// The limits of one run. A stored run that knew fewer of them has the default for the rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Turn budget of one reply (`--max-turns`).
     pub max_turns: u64,

@@ -53,7 +53,7 @@ fn behind_the_word(text: &str, now: At) -> Option<At> {
         Some(name) => TimeZone::get(name).ok()?,
         None => TimeZone::UTC,
     };
-    let now = Timestamp::from_millisecond(i64::try_from(now.0).ok()?).ok()?.to_zoned(zone.clone());
+    let now = Timestamp::from_millisecond(i64::try_from(now.0).ok()?).ok()?.to_zoned(zone);
     let moment = civil(when.trim(), &now)?;
     let millis = moment.timestamp().as_millisecond();
     u64::try_from(millis).ok().map(At)

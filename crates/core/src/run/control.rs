@@ -470,7 +470,7 @@ impl Run {
     pub(super) fn say(&mut self, text: String) {
         match &self.stage {
             Stage::Stopping { .. } | Stage::Ended => {
-                self.remark("the run is ending; the message was not sent")
+                self.remark("the run is ending; the message was not sent");
             }
             Stage::Closing { outcome: Some(_), .. } | Stage::Surveying { outcome: Some(_) } => {
                 self.remark("the run is ending; the message was not sent");

@@ -247,7 +247,7 @@ impl Run {
             Fact::Started { attempt, pid, found } => self.started(attempt, pid, found),
             Fact::Refused { attempt, refusal } => self.refused(attempt, refusal),
             Fact::Exited { attempt, status, stderr, .. } => {
-                self.ended(attempt, AttemptEnd::Exited(status), stderr)
+                self.ended(attempt, AttemptEnd::Exited(status), stderr);
             }
             Fact::Vanished { attempt, rebooted, stderr } => {
                 self.ended(attempt, AttemptEnd::Vanished { rebooted }, stderr);

@@ -127,7 +127,15 @@ impl World {
             What::Remark { text } => self.remarks.push(text),
             What::PhaseChanged { phase } => self.phases.push(phase),
             What::RunFinished(finished) => self.finished = Some(*finished),
-            _ => {}
+            What::RunStarted { .. }
+            | What::AttemptStarted { .. }
+            | What::ReplyStarted { .. }
+            | What::Text { .. }
+            | What::ToolCalled { .. }
+            | What::ToolReturned { .. }
+            | What::Background(_)
+            | What::LinkChanged { .. }
+            | What::AttemptEnded { .. } => {}
         }
     }
 
