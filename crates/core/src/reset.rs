@@ -92,14 +92,10 @@ fn civil(when: &str, now: &Zoned) -> Option<Zoned> {
             Some(this)
         }
         (_, _, Some(weekday)) => {
-            let today = i8::from(now.weekday().to_monday_zero_offset() as i8 == weekday);
+            let time = time.unwrap_or(Time::midnight());
             let ahead = (weekday - now.weekday().to_monday_zero_offset()).rem_euclid(7);
-            let first = on_day(now, ahead, time.unwrap_or(Time::midnight()))?;
-            if today == 1 && first <= *now {
-                on_day(now, 7, time.unwrap_or(Time::midnight()))
-            } else {
-                Some(first)
-            }
+            let first = on_day(now, ahead, time)?;
+            if first <= *now { on_day(now, ahead + 7, time) } else { Some(first) }
         }
         _ => {
             let time = time?;
