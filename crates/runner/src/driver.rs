@@ -136,7 +136,11 @@ impl<'a> Driver<'a> {
                     None => asks_open = false,
                 },
                 // The carrier keeps a sender, so the channel never closes.
-                Some(report) = self.reports.recv() => self.handle(report)?,
+                Some(report) = self.reports.recv() => {
+                    // A wish that was there before the end of a run is not too late.
+                    self.take_wishes()?;
+                    self.handle(report)?;
+                }
                 what = self.carrier.broken() => return Err(RunnerError::Bug { what }),
                 () = tokio::time::sleep_until(look) => {}
                 () = tokio::time::sleep(sleep.unwrap_or(LOOK)), if sleep.is_some() => {}
@@ -190,17 +194,24 @@ impl<'a> Driver<'a> {
     /// Looks for wishes of other processes, and for a link that has been down for too long to know anything.
     fn look(&mut self) -> Result<(), RunnerError> {
         self.stale = None;
-        let mark = self.reader.context.store.mark()?;
-        if self.looked != Some(mark) {
-            self.looked = Some(mark);
-            for (id, ask) in self.reader.context.store.open_asks(self.reader.run())? {
-                self.feed(Body::Fact(Fact::Asked { ask }), &[], Some(id))?;
-            }
-        }
+        self.take_wishes()?;
         let long =
             self.down_since.is_some_and(|since| since.elapsed() >= self.reader.context.patience.unverifiable);
         if long && self.reader.folded.link() == Link::Reconnecting {
             self.fact(Fact::LinkChanged { link: Link::Unverifiable })?;
+        }
+        Ok(())
+    }
+
+    /// Takes up what other processes want, if the store was written to since.
+    fn take_wishes(&mut self) -> Result<(), RunnerError> {
+        let mark = self.reader.context.store.mark()?;
+        if self.looked == Some(mark) {
+            return Ok(());
+        }
+        self.looked = Some(mark);
+        for (id, ask) in self.reader.context.store.open_asks(self.reader.run())? {
+            self.feed(Body::Fact(Fact::Asked { ask }), &[], Some(id))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt as _;
+use std::time::{Duration, Instant};
 
 use bursar_core::event::Ask;
 use bursar_runner::{Clock as _, RunnerError, SystemClock};
@@ -12,6 +13,11 @@ use crate::args::{RunName, utf8};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::{driver, exit, state};
+
+/// How long the driver of a run is given to take the message up before it is only said to wait.
+const TAKEN_WITHIN: Duration = Duration::from_secs(5);
+/// How often is looked whether it did.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Send a further message to the agent of a run
 ///
@@ -49,6 +55,14 @@ impl SendArgs {
         let driven = store.ask(&run, &Ask::Say { text }, SystemClock.now())?;
         if !driven {
             driver::spawn(&store, &run)?;
+        }
+        let end = Instant::now() + TAKEN_WITHIN;
+        while store.open_wishes(&run)? > 0 && Instant::now() < end {
+            if store.load(&run)?.is_some_and(|stored| stored.finished.is_some()) {
+                // It ended in the same moment.
+                return Err(RunnerError::Over { run }.into());
+            }
+            std::thread::sleep(LOOK);
         }
         output.note(&format!(
             "the message waits for the agent of run {run}; `bursar attach {run}` shows what comes of it"

@@ -177,6 +177,11 @@ impl Store {
         DriverLock::is_taken(&self.run_dir(run))
     }
 
+    /// Returns how many wishes nobody has taken up yet. Of a run that is over, they never will be.
+    pub fn open_wishes(&self, run: &RunId) -> Result<usize, StoreError> {
+        self.open_asks(run).map(|asks| asks.len())
+    }
+
     /// Returns the mirrors of the run's attempts in order: what `bursar logs --raw` prints.
     pub fn mirrors(&self, run: &RunId) -> Result<Vec<(u32, PathBuf)>, StoreError> {
         mirror::list(&self.run_dir(run))
