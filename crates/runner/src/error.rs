@@ -141,7 +141,7 @@ impl RunnerError {
             Self::UnknownRun { .. } => "`bursar ls --all` lists the runs of this machine".to_owned(),
             Self::Over { run } => format!("`bursar show {run}` tells how it ended"),
             Self::MirrorShort { run, .. } => {
-                format!("its state cannot be told any more; `bursar stop {run}` on its host ends the agent")
+                format!("its state cannot be told any more; `bursar stop {run}` ends what of it still runs")
             }
             Self::Bug { .. } => "please report it; the agent is left running".to_owned(),
         }

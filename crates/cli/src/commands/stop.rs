@@ -3,7 +3,7 @@
 use bursar_core::event::{Ask, Survivor};
 use bursar_core::outcome::Ending;
 use bursar_core::{AttemptId, RunId};
-use bursar_runner::{Context, FinishedRecord, HostError, StoredRun};
+use bursar_runner::{Context, FinishedRecord, HostError, RunnerError, StoredRun, replay};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -46,9 +46,10 @@ impl StopArgs {
             role: Role::Visitor,
             ask: Some(Ask::Stop { now: self.now }),
         };
-        let finished = match session.follow().await? {
-            End::Over(finished) => *finished,
-            End::Left(_) => {
+        let finished = match session.follow().await {
+            Err(failure) => return self.stop_unread(&context, &run, failure, output).await,
+            Ok(End::Over(finished)) => *finished,
+            Ok(End::Left(_)) => {
                 output.note(&format!("run {run} is being stopped; `bursar attach {run}` shows how it goes"));
                 return Ok(exit::LOST);
             }
@@ -65,6 +66,40 @@ impl StopArgs {
             }
         }
         Ok(if finished.outcome == Ending::Lost { exit::LOST } else { exit::DONE })
+    }
+
+    /// Stops what carries the run's marker on its host if the run cannot be followed because its output is lost.
+    async fn stop_unread(
+        &self,
+        context: &Context,
+        run: &RunId,
+        failure: Failure,
+        output: &Output,
+    ) -> Result<u8, Failure> {
+        let Err(RunnerError::MirrorShort { attempt, .. }) = replay(&context.store, run, |_| {}) else {
+            return Err(failure);
+        };
+        let Some(stored) = context.store.load(run)? else { return Err(failure) };
+        let host = (context.hosts)(&stored.request.host);
+        let left = host.stop(run, attempt, self.now).await.map_err(|error| not_stopped(&error))?;
+        match self.output {
+            DataOutput::Json => {
+                let left: Vec<Value> = left.iter().map(process).collect();
+                let value = json!({"v": 1, "run": run.0, "was_over": false, "finished": null, "left": left});
+                output.line(&escape::json(&value.to_string()));
+            }
+            DataOutput::Human if left.is_empty() => output.line(&format!(
+                "nothing of run {run} runs any more; how it ended cannot be told, since its output is lost"
+            )),
+            DataOutput::Human => {
+                let count = processes(left.len() as u64);
+                output.line(&format!("{count} of run {run} could not be stopped:"));
+                for process in &left {
+                    output.line(&format!("  pid {} · {}", process.pid, escape::line(&process.command)));
+                }
+            }
+        }
+        Ok(if left.is_empty() { exit::DONE } else { exit::LOST })
     }
 
     /// Stops what a run that is over left running, as far as it told of any.
