@@ -1,0 +1,10 @@
+//! The product through everything that can happen to its process, its terminal, its files and its agent.
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+mod gone;
+mod kills;
+mod leaving;
+#[allow(dead_code, reason = "shared with the tests of bad usage, which need other parts of it")]
+mod rig;
+mod streams;
+mod terminal;
