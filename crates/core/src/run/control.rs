@@ -367,6 +367,8 @@ impl Run {
                 return;
             }
             Stage::Stopping { confirmed: false } => return,
+            // The wait goes on without it; what follows starts an attempt of its own.
+            Stage::Pause { .. } => return,
             Stage::Closing { outcome, .. } => outcome.take(),
             Stage::Starting
             | Stage::Replying
@@ -374,8 +376,7 @@ impl Run {
             | Stage::Quiet { .. }
             | Stage::Checking
             | Stage::Surveying { .. }
-            | Stage::Orphans { .. }
-            | Stage::Pause { .. } => None,
+            | Stage::Orphans { .. } => None,
         };
         self.answered(|d| matches!(d, Decision::Survey { .. }));
         self.enter(Stage::Surveying { outcome });

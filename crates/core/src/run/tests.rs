@@ -536,6 +536,18 @@ fn a_limit_that_resets_soon_is_waited_for_and_the_prompt_goes_out_again() {
 }
 
 #[test]
+fn a_process_that_ends_during_a_wait_costs_no_further_wait() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init(), text("working")]).says(&api_error(429, "rate_limit", "limit"));
+    world.exits(ExitStatus::Signal(9));
+    assert_eq!(world.actions(), [(Action::Wait, "limit")]);
+    world.passes(Duration::from_secs(61));
+    assert_eq!(world.starts.len(), 2);
+    world.says(&reply()).exits(OK);
+    world.ended(Ending::Done, "settled");
+}
+
+#[test]
 fn a_limit_that_resets_in_hours_ends_the_run_with_the_time_told() {
     let mut world = World::new(Limits::default());
     let resets = world.now.0 / 1000 + 7200;
