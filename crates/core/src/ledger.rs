@@ -152,6 +152,12 @@ impl Ledger {
         self.debts.get(id).is_some_and(|debt| debt.settled)
     }
 
+    /// Whether owed work has ended in a way the agent learns of, and it has not spoken since.
+    #[must_use]
+    pub fn any_untold(&self) -> bool {
+        !self.untold.is_empty()
+    }
+
     /// Returns how many owed launches never told their id.
     #[must_use]
     pub fn unpaired(&self) -> u64 {

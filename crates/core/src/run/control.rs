@@ -75,11 +75,24 @@ impl Run {
         if verdict.step == Step::Finish(Ending::Done) && !self.ready_to_close(living) {
             return;
         }
+        let owing = matches!(verdict.step, Step::Nudge | Step::Finish(Ending::Stranded));
+        if owing && self.wakes_in_a_moment() {
+            self.enter(Stage::Holding { since: self.now, idle: Some(self.now) });
+            return;
+        }
         let nudges_left = self.spent.nudges < self.request.limits.nudges && facts.over_budget.is_none();
         if verdict.step == Step::Finish(Ending::Done) && !self.survivors.is_empty() && nudges_left {
             verdict = Verdict { step: Step::Nudge, reason: "left_running" };
         }
         self.carry(verdict, facts.fault.as_ref());
+    }
+
+    /// Whether owed work ended between the agent's last word and the end of its reply, so that the agent does not know of
+    /// it and wakes up by itself; false once that was waited for.
+    fn wakes_in_a_moment(&self) -> bool {
+        let open = self.attempts.last().is_some_and(|attempt| attempt.lives() && attempt.input_open);
+        let waited = matches!(self.stage, Stage::Holding { idle: Some(_), .. });
+        open && !waited && self.hold_left() && self.tally.ledger.any_untold()
     }
 
     /// Whether a run that is done may close its agent's input: after background work, everything must have stayed quiet

@@ -314,6 +314,26 @@ fn a_walk_away_is_held_until_the_agent_wakes_and_costs_nothing() {
 }
 
 #[test]
+fn work_that_ends_just_before_the_result_wakes_the_agent_and_costs_no_nudge() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init()]).says(&launch("c1", "b1")).says(&[text("I will wait")]).says(&end("b1"));
+    world.says(&[success(2)]);
+    assert_eq!((world.written.len(), world.actions()), (0, Vec::new()), "it will hear of it in a moment");
+    world.passes(Duration::from_millis(300)).says(&[init(), text("it finished"), woken()]);
+    world.passes(Duration::from_secs(2)).exits(OK);
+    assert_eq!(world.ended(Ending::Done, "settled").nudges_used, 0);
+}
+
+#[test]
+fn an_agent_that_never_hears_of_such_an_end_is_nudged_after_a_moment() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init()]).says(&launch("c1", "b1")).says(&[text("I will wait")]).says(&end("b1"));
+    world.says(&[success(2)]).passes(Duration::from_secs(4));
+    assert_eq!(world.actions(), [(Action::Nudge, "debt")]);
+    assert!(world.written[0].contains("shell b1 (make): ended with exit code 0"), "{}", world.written[0]);
+}
+
+#[test]
 fn a_hold_that_is_used_up_gives_one_nudge_and_then_a_stranded_run() {
     let mut world = World::new(Limits { hold: Some(Duration::from_secs(60)), ..Limits::default() });
     world.says(&[init()]).says(&launch("c1", "b1")).says(&[text("I will wait"), success(2)]);
