@@ -115,7 +115,11 @@ impl Run {
             | AgentEvent::ControlAnswered { .. }
             | AgentEvent::Other => {}
         }
+        let version = self.tally.version.clone();
         let changes = self.tally.apply(self.now, event);
+        if version != self.tally.version {
+            self.tell_of_an_old_agent();
+        }
         self.show_changes(&changes);
         if !changes.is_empty() {
             self.background_changed();
@@ -126,6 +130,23 @@ impl Run {
         {
             self.reconsider();
         }
+    }
+
+    /// Everything said of runs holds from 2.1.212 on; older agents are driven with less (DRIFT 7).
+    fn tell_of_an_old_agent(&mut self) {
+        let able = self.tally.capabilities();
+        let Some(version) = self.tally.version.clone().filter(|_| !able.dies_clean) else { return };
+        let held = self.request.limits.hold.is_some();
+        self.remark(match (able.known, able.held) {
+            (false, _) => format!("the agent's version {version} is not known; its behaviour is taken as it comes"),
+            (true, false) if held => format!(
+                "the agent's version {version} does not fully work with an open input (2.1.181 does); --no-hold is safer"
+            ),
+            (true, _) => format!(
+                "the agent's version {version} is older than 2.1.212: a signal may leave its commands running, and messages \
+                 may not be followed one by one"
+            ),
+        });
     }
 
     /// Work began or ended while nobody replies.

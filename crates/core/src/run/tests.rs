@@ -797,6 +797,23 @@ fn lost_contact_is_an_outcome_that_says_so_and_never_a_failure() {
 }
 
 #[test]
+fn an_agent_older_than_the_floor_is_told_of_once() {
+    for (version, word) in [
+        ("2.1.212", None),
+        ("2.1.204", Some("older than 2.1.212")),
+        ("2.1.170", Some("--no-hold")),
+        ("x", Some("not known")),
+    ] {
+        let mut world = World::new(Limits::default());
+        let begin = init().replace("2.1.332", version).replace("msg_lifecycle_v1", "none");
+        world.says(&[begin.clone(), text("a"), begin]);
+        let told: Vec<_> = world.remarks.iter().filter(|remark| remark.contains("version")).collect();
+        assert_eq!(told.len(), usize::from(word.is_some()), "{version}: {told:?}");
+        assert!(word.is_none_or(|word| told[0].contains(word)), "{told:?}");
+    }
+}
+
+#[test]
 fn repeated_and_late_bytes_change_nothing() {
     let mut world = World::new(Limits::default());
     world.says(&[init()]).says(&launch("c1", "b1"));
