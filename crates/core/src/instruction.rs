@@ -118,13 +118,14 @@ pub fn nudging(owed: &[Snapshot], unpaired: u64, survivors: &[Survivor]) -> Stri
     text
 }
 
-/// What is added to a message that continues in a new process: what the last one launched, if it owes anything.
+/// What is added to a message that goes on in a new process or a new session: what the last one launched, if it owes
+/// anything.
 #[must_use]
 pub fn reminding(owed: &[Snapshot], unpaired: u64, survivors: &[Survivor]) -> String {
     if owed.is_empty() && unpaired == 0 && survivors.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\n\nWhat you started before and have not settled:\n");
+    let mut text = String::from("\n\nThis was already started for you and has not been settled:\n");
     known(&mut text, owed, unpaired, survivors);
     text.push_str(
         "Read the output files before you start any of it again, and do not start again what still runs or has finished.",

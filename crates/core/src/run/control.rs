@@ -195,7 +195,9 @@ impl Run {
                 self.spent.restarts += 1;
                 self.spent.continues += 1;
                 self.remark("the session is not known on the host; starting afresh with the same prompt");
-                self.retire_and_start(MessageKind::Continue, self.request.prompt.clone());
+                // The session may have been lost with a killed agent, and what it launched goes on all the same.
+                let text = self.request.prompt.clone() + &self.reminder();
+                self.retire_and_start(MessageKind::Continue, text);
             }
             Step::Continue => {
                 self.spent.continues += 1;
@@ -214,10 +216,13 @@ impl Run {
         let mut text = instruction::continuing(fault, spent, budget, self.limit_is_foreign());
         if self.living().is_none() {
             // A killed agent may have lost even the memory of what it launched.
-            let unpaired = self.tally.ledger.unpaired();
-            text.push_str(&instruction::reminding(&self.owed(), unpaired, &self.survivors));
+            text.push_str(&self.reminder());
         }
         text
+    }
+
+    fn reminder(&self) -> String {
+        instruction::reminding(&self.owed(), self.tally.ledger.unpaired(), &self.survivors)
     }
 
     /// What the run launched and has not settled.

@@ -466,6 +466,18 @@ fn words_of_a_person_that_a_dying_agent_never_took_are_said_to_the_next_one() {
 }
 
 #[test]
+fn a_session_lost_with_its_agent_is_begun_afresh_with_word_of_what_it_launched() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init()]).says(&launch("c1", "b1")).exits(ExitStatus::Signal(9));
+    world.says(&[result(
+        r#""subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found with session ID: x"]"#,
+    )]);
+    assert_eq!(world.actions()[1], (Action::Restart, "session_unknown"));
+    let asked = String::from_utf8(world.starts[2].input.clone()).unwrap();
+    assert!(asked.contains("build it") && asked.contains("shell b1 (make)"), "{asked}");
+}
+
+#[test]
 fn an_agent_that_goes_on_in_a_new_process_is_told_what_the_last_one_launched() {
     let mut world = World::new(Limits::default());
     world.says(&[init()]).says(&launch("c1", "b1")).exits(ExitStatus::Signal(9));
