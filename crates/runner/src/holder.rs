@@ -78,12 +78,16 @@ impl HolderHost {
             Ok(found) => Found { path: found.path, env_path: Some(found.env_path) },
             Err(FindError::Host(error)) => return Err(self.failed(error)),
             Err(error) => {
-                let looked = match &error {
-                    FindError::NotFound { places, .. } => format!("looked at {}", places.join(", ")),
-                    FindError::Host(_) | _ => "install it there".to_owned(),
+                let host = self.holder.host().name();
+                let (detail, looked) = match &error {
+                    FindError::NotFound { name, places } => (
+                        format!("`{name}` was not found on `{host}`"),
+                        format!("looked at {}", places.join(", ")),
+                    ),
+                    FindError::Host(_) | _ => (error.to_string(), format!("install it on `{host}`")),
                 };
                 let hint = format!("{looked}; name its place with --agent-path");
-                return Err(refused(RefusalKind::NoAgent, error.to_string(), hint));
+                return Err(refused(RefusalKind::NoAgent, detail, hint));
             }
         };
         let now = SystemClock.now();

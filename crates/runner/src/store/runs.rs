@@ -1,7 +1,7 @@
 //! Whole runs: making, finding, listing, removing them, and wishes left for their drivers.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bursar_core::event::Ask;
 use bursar_core::policy::Request;
@@ -229,6 +229,22 @@ impl Store {
         for (_, path) in mirror::list(&dir)? {
             bytes += fs::metadata(&path).map_or(0, |metadata| metadata.len());
         }
+        match self.remove_rows(run) {
+            // To remove rows takes room of its own. The run is over and about to go, so its files make some.
+            Err(StoreError::Full { .. }) => {
+                remove_dir(&dir)?;
+                self.remove_rows(run)?;
+            }
+            // The rows go first: a mirror without a run is litter, a run without its mirror is an error.
+            removed => {
+                removed?;
+                remove_dir(&dir)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn remove_rows(&self, run: &RunId) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let removed =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
@@ -242,11 +258,7 @@ impl Store {
         removed.map_err(|error| self.failed(error))?;
         drop(connection);
         self.wrote();
-        // The rows go first: a mirror without a run is litter, a run without its mirror is an error.
-        match fs::remove_dir_all(&dir) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io(&dir, error)),
-            Ok(()) | Err(_) => Ok(bytes),
-        }
+        Ok(())
     }
 
     fn select(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<Vec<StoredRun>, StoreError> {
@@ -301,6 +313,13 @@ impl RawRun {
             finished_at: self.finished_at.map(moment),
             finished: self.finished.map(|finished| parse(&self.id, &finished)).transpose()?,
         })
+    }
+}
+
+fn remove_dir(dir: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io(dir, error)),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
