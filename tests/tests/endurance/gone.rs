@@ -54,10 +54,14 @@ fn a_mirror_that_was_cut_or_deleted_is_fetched_from_the_host_again() {
     for keep in [None, Some(0), Some(1000)] {
         let rig = Rig::new(two_parts());
         let (running, run) = rig.run_until(&[], "go on", "begun");
-        until("the first words", || fs::metadata(rig.mirror(&run, 1)).is_ok_and(|mirror| mirror.len() > 10_000));
+        until("the first words", || {
+            fs::metadata(rig.mirror(&run, 1)).is_ok_and(|mirror| mirror.len() > 10_000)
+        });
         running.kill();
         match keep {
-            Some(length) => fs::File::options().write(true).open(rig.mirror(&run, 1)).unwrap().set_len(length).unwrap(),
+            Some(length) => {
+                fs::File::options().write(true).open(rig.mirror(&run, 1)).unwrap().set_len(length).unwrap();
+            }
             None => fs::remove_file(rig.mirror(&run, 1)).unwrap(),
         }
         rig.agent.release("go").unwrap();
@@ -157,12 +161,10 @@ fn an_agent_killed_while_bursar_is_dead_is_told_and_resumed() {
 #[test]
 fn an_orphan_is_waited_for_and_not_started_twice() {
     let shell = Shell::new("b1", "sleep 3; echo built >> built");
-    let first = AttemptScript::new().reply(
-        Reply::new().launch(shell).touch("begun").then(Action::Park).without_result(),
-    );
-    let script = AgentScript::new(first).then(
-        AttemptScript::new().otherwise(Reply::new().harvest("b1").text("it is built").success()),
-    );
+    let first = AttemptScript::new()
+        .reply(Reply::new().launch(shell).touch("begun").then(Action::Park).without_result());
+    let script = AgentScript::new(first)
+        .then(AttemptScript::new().otherwise(Reply::new().harvest("b1").text("it is built").success()));
     let rig = Rig::of(&script);
     let (running, _) = rig.run_until(&[], "build", "begun");
     // So that bursar knows of the launch.
@@ -189,8 +191,7 @@ fn a_restart_of_the_host_while_bursar_is_dead_is_told_and_resumed() {
     send(agent, Signal::KILL);
     // What a restart leaves: a process that is noted with the id of another boot.
     let noted = rig.attempt_dir(&run, 1).join("pid");
-    let mut words: Vec<String> =
-        fs::read_to_string(&noted).unwrap().split(' ').map(str::to_owned).collect();
+    let mut words: Vec<String> = fs::read_to_string(&noted).unwrap().split(' ').map(str::to_owned).collect();
     words[2] = "00000000-0000-4000-8000-000000000000".to_owned();
     fs::write(&noted, words.join(" ")).unwrap();
     let ran = rig.attach(&run);

@@ -172,9 +172,9 @@ fn a_start_that_is_killed_at_any_moment_starts_one_agent_or_none() {
             continue;
         }
         if began {
-            started += 1
+            started += 1;
         } else {
-            unstarted += 1
+            unstarted += 1;
         }
         let run = id(&listed[0]);
         let attaching = Running::start(&mut rig.bursar(&["attach", &run]));

@@ -1,5 +1,6 @@
 //! The product through everything that can happen to its process, its terminal, its files and its agent.
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+#![allow(clippy::print_stdout, reason = "seeds and figures belong to a test's output")]
 
 mod gone;
 mod kills;

@@ -91,15 +91,22 @@ fn odd_lines_are_read_or_counted_and_the_rest_goes_on() {
         // Invalid UTF-8 within a string.
         .then(speech([text("broken "), Chunk::Bytes(vec![0xff, 0xfe, 0xc3]), text(" bytes")]))
         .emit(unknown)
-        .then(write([text("npm WARN this is no JSON\n"), text("{\"type\": \"assistant\", \"mess\n"), text("\n\n")]))
+        .then(write([
+            text("npm WARN this is no JSON\n"),
+            text("{\"type\": \"assistant\", \"mess\n"),
+            text("\n\n"),
+        ]))
         .then(write([Chunk::Bytes(vec![0x00, 0x80, 0x1b, b'[', b'2', b'J', b'\n'])]))
         .text("ends")
         .success();
     let rig = Rig::new(AttemptScript::new().reply(reply));
     let ran = rig.run(&[], "talk");
     let finished = ran.finished("done", 0);
-    let texts: Vec<String> =
-        ran.events("text").iter().map(|record| record["text"].as_str().unwrap_or_default().to_owned()).collect();
+    let texts: Vec<String> = ran
+        .events("text")
+        .iter()
+        .map(|record| record["text"].as_str().unwrap_or_default().to_owned())
+        .collect();
     assert_eq!((texts.len(), texts[0].as_str(), texts[3].as_str()), (4, "begins", "ends"), "{texts:#?}");
     assert!(texts[1].starts_with("half ") && texts[1].ends_with(" a pair"), "{texts:#?}");
     assert!(texts[2].starts_with("broken ") && texts[2].ends_with(" bytes"), "{texts:#?}");
@@ -110,7 +117,10 @@ fn odd_lines_are_read_or_counted_and_the_rest_goes_on() {
     let shown = rig.call(&["show", &run]);
     assert!(shown.text().contains("3 lines"), "it says what was skipped: {shown}");
     let read = rig.call(&["attach", &run]);
-    assert!(format!("{}{}", read.text(), read.stderr).contains("3 lines"), "it says what was skipped: {read}");
+    assert!(
+        format!("{}{}", read.text(), read.stderr).contains("3 lines"),
+        "it says what was skipped: {read}"
+    );
     // What the agent printed is not obeyed by the terminal of whoever reads about it.
     assert!(!read.stdout.contains(&0x1b) && !read.stderr.contains('\u{1b}'), "{read}");
 }
@@ -118,7 +128,13 @@ fn odd_lines_are_read_or_counted_and_the_rest_goes_on() {
 #[test]
 fn a_last_line_without_a_newline_counts() {
     let result = lines::success("it is done", 1).to_string();
-    let rig = once(Reply::new().text("it is done").then(write([text(&filled(&result))])).then(Action::Exit { code: 0 }).without_result());
+    let rig = once(
+        Reply::new()
+            .text("it is done")
+            .then(write([text(&filled(&result))]))
+            .then(Action::Exit { code: 0 })
+            .without_result(),
+    );
     let ran = rig.run(&[], "talk");
     ran.finished("done", 0);
     rig.assert_mirrored(&rig.only_run(), 1);
@@ -145,8 +161,22 @@ fn without_a_result_nothing_is_success() {
         ("nothing at all", vec![Action::Exit { code: 0 }]),
         ("only noise", vec![write([text("Killed\n")]), Action::Exit { code: 0 }]),
         ("text alone", Reply::new().text("all done").then(Action::Exit { code: 0 }).without_result()),
-        ("half a result", Reply::new().text("all done").then(write([text(half)])).then(Action::Exit { code: 0 }).without_result()),
-        ("a closed stdout", Reply::new().text("all done").then(Action::CloseStdout).then(Action::Exit { code: 0 }).without_result()),
+        (
+            "half a result",
+            Reply::new()
+                .text("all done")
+                .then(write([text(half)]))
+                .then(Action::Exit { code: 0 })
+                .without_result(),
+        ),
+        (
+            "a closed stdout",
+            Reply::new()
+                .text("all done")
+                .then(Action::CloseStdout)
+                .then(Action::Exit { code: 0 })
+                .without_result(),
+        ),
     ];
     for (what, actions) in cases {
         let rig = Rig::new(AttemptScript::new().otherwise(actions));

@@ -13,6 +13,7 @@ use bursar_testkit::{AttemptScript, Reply, Shell};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::Winsize;
 
 use crate::rig::{BOUND, Rig, Running, lives, pause, send, until};
 
@@ -27,17 +28,24 @@ impl Terminal {
     /// Runs a command in the foreground of a new terminal.
     #[track_caller]
     fn run(command: &Command) -> Self {
+        Self::of_width(command, 80)
+    }
+
+    #[track_caller]
+    fn of_width(command: &Command, columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let slave = File::from(rustix::fs::open(&*name, flags, Mode::empty()).unwrap());
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&master, size).unwrap();
         // A session of its own whose terminal this is: a call between fork and exec, which `setsid` makes for us.
         let mut inside = Command::new("setsid");
         inside.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
         inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        inside.env("TERM", "xterm");
+        inside.env("TERM", "xterm-256color");
         if let Some(folder) = command.get_current_dir() {
             inside.current_dir(folder);
         }
@@ -129,6 +137,33 @@ fn a_closed_terminal_leaves_the_agent_running_and_attach_shows_all_of_it() {
     assert_eq!(rig.agent.starts().unwrap(), 1);
     assert!(rig.home.work().join("built").exists());
     rig.assert_nothing_left();
+}
+
+#[test]
+fn a_terminal_of_any_width_is_respected_and_so_is_no_color() {
+    for (columns, colour) in [(200, true), (20, false), (1, true)] {
+        let rig = Rig::new(three_parts());
+        let mut command = by_hand(&rig);
+        command.env("NO_COLOR", if colour { "" } else { "1" });
+        let mut terminal = Terminal::of_width(&command, columns);
+        rig.wait_for("begun");
+        std::thread::sleep(Duration::from_millis(300));
+        rig.agent.release("go").unwrap();
+        rig.agent.release("on").unwrap();
+        let due = Instant::now() + BOUND;
+        let status = loop {
+            if let Some(status) = terminal.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < due, "it does not end at {columns} columns");
+            pause();
+        };
+        let screen = terminal.close();
+        assert_eq!(status.code(), Some(0), "{columns} columns: {screen}");
+        assert!(screen.contains("three"), "{columns} columns: {screen}");
+        let painted = ["\u{1b}[1m", "\u{1b}[2m", "\u{1b}[3"].iter().any(|code| screen.contains(code));
+        assert_eq!(painted, colour, "{columns} columns: {screen:?}");
+    }
 }
 
 #[test]
