@@ -4,6 +4,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
+use bursar_testkit::processes::marked;
 use bursar_testkit::scripted::Action;
 use bursar_testkit::{AttemptScript, Reply, Shell};
 use rustix::process::Signal;
@@ -137,8 +138,9 @@ fn ctrl_c_stops_the_run_gracefully_and_leaves_nothing() {
     assert_eq!(finished["reason"], "user_stop");
     assert_eq!(finished["survivors"].as_array().map(Vec::len), Some(0), "{ran}");
     assert!(ran.stderr.contains("gracefully"), "{ran}");
-    // Before anything else is called: the stop itself has verified it.
-    assert_eq!(rig.home.processes(), Vec::<i32>::new(), "everything of the run is gone");
+    // The stop itself has verified it; only what it was done with may still be on its way out.
+    assert_eq!(marked(&format!("BURSAR_RUN={run}")), Vec::<i32>::new(), "everything of the run is gone");
+    rig.assert_nothing_left();
     assert_eq!(rig.attach(&run).code, 8);
 }
 
@@ -154,7 +156,9 @@ fn ctrl_c_twice_stops_at_once() {
     // The grace of a graceful stop is 10 s.
     let ran = running.ended_within(Duration::from_secs(8));
     ran.finished("stopped", 8);
-    assert_eq!(rig.home.processes(), Vec::<i32>::new(), "everything of the run is gone");
+    // The stop itself has verified it; only what it was done with may still be on its way out.
+    assert_eq!(marked(&format!("BURSAR_RUN={run}")), Vec::<i32>::new(), "everything of the run is gone");
+    rig.assert_nothing_left();
     assert_eq!(rig.attach(&run).code, 8);
 }
 
