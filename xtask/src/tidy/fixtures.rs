@@ -59,7 +59,8 @@ fn orphaned(snapshot: &File, files: &[File]) -> Option<String> {
     let composed = base.split_once('_').is_some_and(|(head, tail)| {
         test.text().contains(&format!("{head}_{{")) && test.text().contains(&format!("\"{tail}\""))
     });
-    let known = test.text().contains(base) || composed || from_fixture(name) || input.is_some_and(from_fixture);
+    let known =
+        test.text().contains(base) || composed || from_fixture(name) || input.is_some_and(from_fixture);
     (!known).then(|| format!("no test in {source} makes it"))
 }
 
@@ -87,7 +88,10 @@ mod tests {
     fn a_snapshot_needs_its_test() {
         let header = |source: &str| format!("---\nsource: {source}\nexpression: x\n---\ntext");
         let files = [
-            file("tests/src/a.rs", "//! A.\nfn shows_the_table() {}\nname(format!(\"help_{word}\", \"run\"));"),
+            file(
+                "tests/src/a.rs",
+                "//! A.\nfn shows_the_table() {}\nname(format!(\"help_{word}\", \"run\"));",
+            ),
             file("tests/src/snapshots/a__help_run.snap", &header("tests/src/a.rs")),
             file("fixtures/walkaway/stream.jsonl", ""),
             file("tests/src/snapshots/a__shows_the_table.snap", &header("tests/src/a.rs")),
