@@ -366,14 +366,15 @@ impl Background {
         self.entries.is_empty()
     }
 
-    /// Returns (id, output path) of shells whose agent is gone and whose end nobody told.
+    /// Returns (id, output path) of shells whose agent is gone and whose end nobody told. The path comes from the agent:
+    /// it is None unless it is that of an output file, so that no other file of the host is read.
     #[must_use]
-    pub fn unexplained(&self) -> Vec<(String, String)> {
+    pub fn unexplained(&self) -> Vec<(String, Option<String>)> {
         self.entries
             .iter()
             .filter(|e| e.orphaned && !e.notified && e.kind == Kind::Shell)
             .filter(|e| matches!(e.state, State::Unknown | State::Running))
-            .map(|e| (e.id.clone(), e.output.clone().unwrap_or_default()))
+            .map(|e| (e.id.clone(), e.output.clone().filter(|path| is_output_of(path, &e.id))))
             .collect()
     }
 
@@ -701,6 +702,13 @@ impl Entry {
             cut_after_look: self.cut_after_look,
         }
     }
+}
+
+/// Whether `path` is where the agent keeps the output of the work `id` (FACTS 1): `/…/tasks/<id>.output`.
+fn is_output_of(path: &str, id: &str) -> bool {
+    let plain =
+        |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    path.starts_with('/') && !id.is_empty() && plain(id) && path.ends_with(&format!("/tasks/{id}.output"))
 }
 
 /// The line the agent puts at the end of an output file when it saw the end (FACTS 9; from 2.1.231 on).

@@ -18,8 +18,8 @@ pub enum Decision {
     /// Close the agent's input at this length of the journal. Answered by `InputClosed`.
     CloseInput { attempt: AttemptId, offset: u64 },
     /// Ask the host what still runs, and read the ends of these background tasks' output files.
-    /// Answered by `Surveyed`.
-    Survey { outputs: Vec<(String, String)> },
+    /// Answered by `Surveyed` with the same number.
+    Survey { survey: u32, outputs: Vec<(String, String)> },
     /// Stop the whole marked tree and verify it. Answered by `Stopped` (and the attempt's end).
     Stop { attempt: AttemptId, now: bool },
     /// Tell whoever watches. Needs no answer.

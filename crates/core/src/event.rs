@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, MessageId};
 use crate::phase::Link;
+use crate::time::At;
 
 /// One fact, as handed to [`crate::Run::apply`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +41,13 @@ pub enum Fact {
     Undeliverable { attempt: AttemptId, message: MessageId },
     /// The host closed the agent's input, or it was closed before.
     InputClosed { attempt: AttemptId },
-    /// The host answered a survey.
-    Surveyed { survivors: Vec<Survivor>, outputs: Vec<OutputTail> },
+    /// The host answered the survey of this number; the answer to an earlier one is out of date.
+    Surveyed { survey: u32, survivors: Vec<Survivor>, outputs: Vec<OutputTail> },
     /// The host stopped all that carried the run's marker; `left` is what it could not stop.
     Stopped { attempt: AttemptId, left: Vec<Survivor> },
+    /// A driver takes the run up again that nobody drove since then (its driver was killed, or the machine slept): time in
+    /// which nobody could act is not held against the run.
+    PickedUp { undriven_since: At },
     /// A person, or a program, wants something.
     Asked { ask: Ask },
     /// The time of [`crate::Run::next_deadline`] came.

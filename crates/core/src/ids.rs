@@ -33,6 +33,16 @@ text_id! {
     MessageId
 }
 
+impl SessionId {
+    /// Returns the id if it can be one. It comes from the agent and goes into an argument list and into hints that people
+    /// paste, so it is letters, digits, `-` and `_` only, and is no option.
+    #[must_use]
+    pub fn told(text: &str) -> Option<Self> {
+        let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        (plain && (1..=100).contains(&text.len()) && !text.starts_with('-')).then(|| Self(text.to_owned()))
+    }
+}
+
 /// One agent process that serves a run, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]

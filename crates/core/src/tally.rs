@@ -6,7 +6,7 @@
 use crate::agent::{AgentEvent, Owner, Reply};
 use crate::background::{Background, Change};
 use crate::fault::{self, Fault, Signs};
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, SessionId};
 use crate::ledger::Ledger;
 use crate::notice::{ReplyOrigin, ReplySummary};
 use crate::time::At;
@@ -153,8 +153,8 @@ impl Tally {
                 self.passed_over |= self.spoke_last && self.message.is_none();
                 self.spoke_last = false;
                 self.in_reply = true;
-                if began.session.is_some() {
-                    self.session.clone_from(&began.session);
+                if let Some(session) = began.session.as_deref().and_then(SessionId::told) {
+                    self.session = Some(session.0);
                 }
                 if began.version.is_some() {
                     self.version.clone_from(&began.version);
@@ -227,8 +227,8 @@ impl Tally {
         let event = AgentEvent::Replied(reply.clone());
         let changes = self.table.apply(at, &event);
         self.ledger.apply(&event, &changes);
-        if reply.session.is_some() {
-            self.session.clone_from(&reply.session);
+        if let Some(session) = reply.session.as_deref().and_then(SessionId::told) {
+            self.session = Some(session.0);
         }
         self.replies.push(ReplySummary {
             attempt,

@@ -523,7 +523,7 @@ fn the_agents_exit_leaves_shells_unknown_and_takes_the_rest_with_it() {
         State::Done,
         Some(0),
     );
-    assert_eq!(world.table.unexplained(), [("b1".to_owned(), String::new())]);
+    assert_eq!(world.table.unexplained(), [("b1".to_owned(), None)]);
 }
 
 #[test]

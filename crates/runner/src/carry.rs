@@ -134,9 +134,9 @@ impl Carrier {
                 self.lane(attempt, LaneOrder::Write { message, offset, bytes });
             }
             Decision::CloseInput { attempt, offset } => self.lane(attempt, LaneOrder::Close { offset }),
-            Decision::Survey { outputs } => {
+            Decision::Survey { survey: number, outputs } => {
                 let (shared, contact) = (Arc::clone(&self.shared), self.contact());
-                self.tasks.spawn(survey(shared, contact, last, outputs));
+                self.tasks.spawn(survey(shared, contact, last, number, outputs));
             }
             Decision::Stop { attempt, now } => {
                 let clear = self.lanes.get(&attempt).map(|lane| lane.clear.clone());
@@ -320,12 +320,22 @@ async fn close(shared: &Shared, contact: &mut Contact, attempt: AttemptId, offse
     }
 }
 
-async fn survey(shared: Arc<Shared>, mut contact: Contact, last: AttemptId, outputs: Vec<(String, String)>) {
+async fn survey(
+    shared: Arc<Shared>,
+    mut contact: Contact,
+    last: AttemptId,
+    number: u32,
+    outputs: Vec<(String, String)>,
+) {
     let fact = loop {
         match shared.host.survey(&shared.run, &outputs).await {
             Ok(survey) => {
                 contact.answered().await;
-                break Fact::Surveyed { survivors: survey.survivors, outputs: survey.outputs };
+                break Fact::Surveyed {
+                    survey: number,
+                    survivors: survey.survivors,
+                    outputs: survey.outputs,
+                };
             }
             Err(error) => match contact.failed(error).await {
                 Ok(()) => {}

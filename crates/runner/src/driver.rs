@@ -30,6 +30,9 @@ use crate::updates::Update;
 /// How often wishes of other processes are looked for.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// How often is noted that the run is driven.
+const BEAT: Duration = Duration::from_secs(1);
+
 /// How long the loop must not have come round to have been asleep.
 const ASLEEP: Duration = Duration::from_secs(2);
 
@@ -65,8 +68,10 @@ pub(crate) struct Driver<'a> {
     stale: Option<At>,
     /// The store when wishes were last looked for.
     looked: Option<Mark>,
+    /// When it was last noted that the run is driven.
+    beaten: Instant,
     /// Kept to the end.
-    _lock: DriverLock,
+    lock: DriverLock,
 }
 
 impl<'a> Driver<'a> {
@@ -93,11 +98,16 @@ impl<'a> Driver<'a> {
             round,
             stale: None,
             looked: None,
-            _lock: lock,
+            beaten: Instant::now(),
+            lock,
         };
-        if !driver.reader.folded.has_begun() {
+        if driver.reader.folded.has_begun() {
+            let noted = driver.lock.driven_before().unwrap_or(round);
+            driver.picked_up(noted.max(driver.reader.folded.last_at()))?;
+        } else {
             driver.feed(Body::Begun, &[], None)?;
         }
+        driver.lock.beat(driver.clock.now());
         driver.feed_tails()?;
         driver.resume();
         Ok(driver)
@@ -114,7 +124,7 @@ impl<'a> Driver<'a> {
             if let Some(finished) = self.reader.folded.finished() {
                 return Ok(finished.clone());
             }
-            self.notice_sleep();
+            self.notice_sleep()?;
             let sleep = match self.deadline()? {
                 Due::Fed => continue,
                 Due::In(span) => Some(span),
@@ -175,12 +185,13 @@ impl<'a> Driver<'a> {
 
     /// Follows all living agents afresh if this process did not run for a while: what it knows is old, and the link
     /// may be dead without having said so.
-    fn notice_sleep(&mut self) {
+    fn notice_sleep(&mut self) -> Result<(), RunnerError> {
         let now = self.clock.now();
-        let slept = now.since(std::mem::replace(&mut self.round, now)) >= ASLEEP;
-        if !slept {
-            return;
+        let before = std::mem::replace(&mut self.round, now);
+        if now.since(before) < ASLEEP {
+            return Ok(());
         }
+        self.picked_up(before)?;
         let attempts: Vec<_> = self.reader.folded.attempts().collect();
         for (attempt, state) in attempts {
             // One that is not current is about to be anyway.
@@ -189,11 +200,24 @@ impl<'a> Driver<'a> {
                 self.carrier.follow_afresh(attempt, state.fed);
             }
         }
+        Ok(())
+    }
+
+    /// Tells the fold that nobody drove the run since then, if that is long ago.
+    fn picked_up(&mut self, undriven_since: At) -> Result<(), RunnerError> {
+        if self.clock.now().since(undriven_since) < ASLEEP {
+            return Ok(());
+        }
+        self.fact(Fact::PickedUp { undriven_since })
     }
 
     /// Looks for wishes of other processes, and for a link that has been down for too long to know anything.
     fn look(&mut self) -> Result<(), RunnerError> {
         self.stale = None;
+        if self.beaten.elapsed() >= BEAT {
+            self.beaten = Instant::now();
+            self.lock.beat(self.clock.now());
+        }
         self.take_wishes()?;
         let long =
             self.down_since.is_some_and(|since| since.elapsed() >= self.reader.context.patience.unverifiable);
@@ -233,6 +257,7 @@ impl<'a> Driver<'a> {
                     | Fact::Undeliverable { .. }
                     | Fact::InputClosed { .. }
                     | Fact::Surveyed { .. }
+                    | Fact::PickedUp { .. }
                     | Fact::Stopped { .. }
                     | Fact::Asked { .. }
                     | Fact::DeadlinePassed => false,

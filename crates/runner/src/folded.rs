@@ -242,6 +242,7 @@ impl Folded {
             | Fact::InputClosed { .. }
             | Fact::Surveyed { .. }
             | Fact::Stopped { .. }
+            | Fact::PickedUp { .. }
             | Fact::Asked { .. }
             | Fact::DeadlinePassed => {}
         }

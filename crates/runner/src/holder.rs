@@ -257,10 +257,8 @@ impl Follow for HolderFollow {
                 }
                 Some(FollowEvent::Gone) => Ok(Followed::Vanished { rebooted: false }),
                 Some(FollowEvent::Rebooted) => Ok(Followed::Vanished { rebooted: true }),
-                Some(FollowEvent::NeverStarted) => {
-                    Err(HostError::Unknown { detail: "it was never started there".to_owned() })
-                }
-                Some(FollowEvent::Deleted) => {
+                // Only what was started is followed.
+                Some(FollowEvent::NeverStarted | FollowEvent::Deleted) => {
                     Err(HostError::Unknown { detail: "its folder was removed".to_owned() })
                 }
                 Some(FollowEvent::Short { length }) => Err(HostError::Unknown {

@@ -4,14 +4,19 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use bursar_core::At;
 
 use crate::error::StoreError;
 use crate::store::private_dir;
 
-/// The right to drive one run, for as long as it is kept.
+/// The right to drive one run, for as long as it is kept. The file's time of modification says until when it was driven.
 #[derive(Debug)]
 pub(crate) struct DriverLock {
-    _file: File,
+    file: File,
+    /// When the driver before this one was last known to drive.
+    before: Option<At>,
 }
 
 impl DriverLock {
@@ -26,9 +31,26 @@ impl DriverLock {
             .open(&path)
             .map_err(|error| StoreError::io(&path, error))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _file: file })),
+            Ok(()) => {
+                let modified = file.metadata().and_then(|data| data.modified()).ok();
+                let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let before = since.and_then(|since| u64::try_from(since.as_millis()).ok()).map(At);
+                Ok(Some(Self { file, before }))
+            }
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(StoreError::io(&path, error)),
+        }
+    }
+
+    /// Returns when the driver before this one was last known to drive; about now for the first one.
+    pub(crate) fn driven_before(&self) -> Option<At> {
+        self.before
+    }
+
+    /// Notes that the run is driven at this moment. A file system that keeps no times costs only the note.
+    pub(crate) fn beat(&self, now: At) {
+        if let Err(error) = self.file.set_modified(UNIX_EPOCH + Duration::from_millis(now.0)) {
+            tracing::debug!(%error, "the driver's lock keeps no time");
         }
     }
 

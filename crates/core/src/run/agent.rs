@@ -3,7 +3,7 @@
 use super::stage::{Reach, Stage};
 use super::{MessageKind, Run};
 use crate::agent::{AgentEvent, MessageState, Owner, Reply};
-use crate::ids::{AttemptId, MessageId};
+use crate::ids::{AttemptId, MessageId, SessionId};
 use crate::notice::{ReplyOrigin, What};
 
 impl Run {
@@ -34,8 +34,14 @@ impl Run {
                 self.announced = false;
                 self.quiet_kept = false;
                 self.strays_checked = false;
-                if let (Some(session), Some(attempt)) = (&began.session, self.attempts.last_mut()) {
-                    attempt.session = Some(session.clone());
+                self.folded_in = false;
+                if let Some(attempt) = self.attempts.last_mut() {
+                    if let Some(session) = began.session.as_deref().and_then(SessionId::told) {
+                        attempt.session = Some(session.0);
+                    }
+                    if began.version.is_some() {
+                        attempt.agent_version.clone_from(&began.version);
+                    }
                 }
                 if !self.unanswered() {
                     let changes = self.tally.table.woke_unasked(self.now);
@@ -177,6 +183,7 @@ impl Run {
         }
         self.in_reply = false;
         self.announced = false;
+        self.folded_in = false;
         self.asked.clear();
         let Some(attempt) = self.attempts.last().map(|attempt| attempt.id) else { return };
         let can_carry =
@@ -204,39 +211,50 @@ impl Run {
         if reply.is_empty() {
             return ReplyOrigin::Empty;
         }
+        // A message that came during a wake-up is folded into it: the reply is one to the message, whoever began it.
+        let ours = reply.answers.iter().any(|id| self.messages.iter().any(|message| message.id.0 == *id));
+        if ours || self.folded_in {
+            return ReplyOrigin::Message;
+        }
         if self.tally.woke_itself(reply) {
             return ReplyOrigin::Wakeup;
         }
-        let ours = reply.answers.iter().any(|id| self.messages.iter().any(|message| message.id.0 == *id));
-        if ours || self.unanswered() || self.tally.replies.iter().all(|r| r.origin == ReplyOrigin::Empty) {
+        if self.unanswered() || self.tally.replies.iter().all(|r| r.origin == ReplyOrigin::Empty) {
             ReplyOrigin::Message
         } else {
             ReplyOrigin::Wakeup
         }
     }
 
+    /// Marks what a reply to a message answered: the messages it names; else those the agent had begun; else, from an agent
+    /// that follows messages one by one, the eldest that is open, and from any other all that was sent.
     fn mark_answered(&mut self, attempt: AttemptId, reply: &Reply) {
-        let named = !reply.answers.is_empty();
-        let any_started = self.messages.iter().any(|m| m.attempt == attempt && m.reach == Reach::Started);
-        for message in
-            self.messages.iter_mut().filter(|m| m.attempt == attempt && m.kind != MessageKind::Control)
-        {
-            let answered = if named {
-                reply.answers.contains(&message.id.0)
-            } else {
-                // Without names: what was begun; without a life-cycle: all that was sent.
-                !any_started || message.reach == Reach::Started
-            };
-            if answered {
-                message.reach = Reach::Answered;
-            }
+        let follows = self.tally.capabilities().lifecycle;
+        let mut open: Vec<&mut super::stage::Message> = self
+            .messages
+            .iter_mut()
+            .filter(|m| m.attempt == attempt && m.kind != MessageKind::Control && m.reach != Reach::Answered)
+            .collect();
+        let any_started = open.iter().any(|message| message.reach == Reach::Started);
+        if !reply.answers.is_empty() {
+            open.retain(|message| reply.answers.contains(&message.id.0));
+        } else if any_started {
+            open.retain(|message| message.reach == Reach::Started);
+        } else if follows {
+            open.truncate(1);
+        }
+        for message in open {
+            message.reach = Reach::Answered;
         }
     }
 
     pub(super) fn message_reached(&mut self, attempt: AttemptId, id: &MessageId, reach: Reach) {
-        if let Some(message) = self.messages.iter_mut().find(|m| m.attempt == attempt && m.id == *id) {
-            message.reach = message.reach.max(reach);
-        }
+        let Some(message) = self.messages.iter_mut().find(|m| m.attempt == attempt && m.id == *id) else {
+            return;
+        };
+        let newly = message.reach < Reach::Answered && reach == Reach::Answered;
+        self.folded_in |= newly && self.in_reply && message.kind != MessageKind::Control;
+        message.reach = message.reach.max(reach);
     }
 
     /// Tells watchers that a reply began, once it said or did something: the EMPTY ones never do.

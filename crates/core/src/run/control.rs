@@ -18,6 +18,9 @@ use crate::wire::claude::{self, Control};
 impl Run {
     /// Lets the ladder look, if it is its turn: not while the agent replies, and not before our last message is answered.
     pub(super) fn reconsider(&mut self) {
+        if self.booking_end {
+            return;
+        }
         match &mut self.stage {
             Stage::Closing { since, .. } => {
                 *since = self.now;
@@ -58,14 +61,14 @@ impl Run {
     /// Runs the ladder and does what it says.
     fn judge(&mut self) {
         let living = self.living().is_some();
-        if !living && !self.unsent.is_empty() && self.stop.is_none() {
+        self.count_progress();
+        let facts = self.facts();
+        if !living && !self.unsent.is_empty() && self.stop.is_none() && facts.over_budget.is_none() {
             let text = std::mem::take(&mut self.unsent).join("\n\n");
             self.remark("the agent's process ended before it took a message; a new attempt takes it");
             self.speak(MessageKind::Said, text);
             return;
         }
-        self.count_progress();
-        let facts = self.facts();
         let mut verdict = ladder::decide(&facts, &self.request.limits);
         let would_resume = matches!(verdict.step, Step::Nudge | Step::Continue | Step::Hold);
         if !living && facts.running && facts.hold_left && facts.over_budget.is_none() && would_resume {
@@ -73,6 +76,14 @@ impl Run {
             verdict = Verdict { step: Step::Hold, reason: "orphan_running" };
         }
         if verdict.step == Step::Finish(Ending::Done) && !self.ready_to_close(living) {
+            return;
+        }
+        if living && verdict.step == Step::Restart {
+            // An agent without its session leaves; two at once would be one too many.
+            if let Some(id) = self.living() {
+                self.close_input(id);
+            }
+            self.enter(Stage::Closing { since: self.now, outcome: None, forced: false });
             return;
         }
         let owing = matches!(verdict.step, Step::Nudge | Step::Finish(Ending::Stranded));
@@ -107,7 +118,7 @@ impl Run {
         }
         if !self.strays_checked && self.tally.tool_calls > 0 {
             self.enter(Stage::Checking);
-            self.order(Decision::Survey { outputs: Vec::new() });
+            self.survey(Vec::new());
             return false;
         }
         true
@@ -116,6 +127,8 @@ impl Run {
     fn facts(&self) -> Facts {
         let limits = &self.request.limits;
         let fault = match self.tally.judgement() {
+            // A clean reply to an earlier message says nothing of the one that was open when the process ended.
+            Judgement::Clean if self.living().is_none() && self.left_open() => Some(Fault::NoResult),
             Judgement::Clean => None,
             Judgement::Faulty(fault) => Some(fault),
             Judgement::Open if self.attempts.last().is_some_and(Attempt::refused_by_agent) => {
@@ -141,8 +154,19 @@ impl Run {
         }
     }
 
+    /// Whether the last attempt ended with a message of ours unanswered.
+    fn left_open(&self) -> bool {
+        let last = self.attempts.last().map(|attempt| attempt.id);
+        self.messages
+            .iter()
+            .any(|m| Some(m.attempt) == last && m.kind != MessageKind::Control && m.reach != Reach::Answered)
+    }
+
     /// Counts continues in a row that brought no tool call, each once.
     fn count_progress(&mut self) {
+        if self.tools_since_message > 0 {
+            self.spent.idle_continues = 0;
+        }
         let Some(last) = self.messages.iter_mut().rev().find(|message| message.kind != MessageKind::Control)
         else {
             return;
@@ -196,8 +220,13 @@ impl Run {
                 self.spent.continues += 1;
                 self.remark("the session is not known on the host; starting afresh with the same prompt");
                 // The session may have been lost with a killed agent, and what it launched goes on all the same.
-                let text = self.request.prompt.clone() + &self.reminder();
-                self.retire_and_start(MessageKind::Continue, text);
+                let mut text = self.request.prompt.clone() + &self.reminder();
+                for said in self.unheard() {
+                    text.push_str("\n\n");
+                    text.push_str(&said);
+                }
+                self.tally.session = None;
+                self.start_attempt(MessageKind::Continue, text, None);
             }
             Step::Continue => {
                 self.spent.continues += 1;
@@ -241,7 +270,11 @@ impl Run {
         let Some(attempt) = open else {
             // A session the agent never confirmed may not exist.
             let session = self.tally.session.clone().map(SessionId).or_else(|| self.request.resume.clone());
-            let text = if session.is_none() { self.request.prompt.clone() } else { text };
+            let text = match (&session, kind) {
+                (Some(_), _) => text,
+                (None, MessageKind::Said) => format!("{}\n\n{text}", self.request.prompt),
+                (None, _) => self.request.prompt.clone(),
+            };
             self.start_attempt(kind, text, session);
             return;
         };
@@ -275,17 +308,13 @@ impl Run {
         self.order(Decision::Write { attempt: id, message, offset, bytes });
     }
 
-    /// Starts afresh in a process of its own; a living one is told to leave first.
-    fn retire_and_start(&mut self, kind: MessageKind, text: String) {
-        if let Some(id) = self.living() {
-            // An agent without its session has nothing to lose.
-            self.close_input(id);
-            if let Some(attempt) = self.attempts.last_mut() {
-                attempt.end = Some(crate::notice::AttemptEnd::Vanished { rebooted: false });
-            }
-        }
-        self.tally.session = None;
-        self.start_attempt(kind, text, None);
+    /// Takes what a person said that the last attempt did not answer.
+    fn unheard(&mut self) -> Vec<String> {
+        let last = self.attempts.last().map(|attempt| attempt.id);
+        let mut texts = std::mem::take(&mut self.unsent);
+        let open = self.messages.iter().filter(|m| Some(m.attempt) == last && m.reach != Reach::Answered);
+        texts.extend(open.filter(|m| m.kind == MessageKind::Said).map(|m| m.text.clone()));
+        texts
     }
 
     pub(super) fn start_attempt(&mut self, kind: MessageKind, text: String, resume: Option<SessionId>) {
@@ -362,7 +391,8 @@ impl Run {
             return;
         };
         let done = outcome.ending == Ending::Done;
-        if self.attempts.last().is_some_and(|attempt| attempt.input_open) {
+        let open = self.attempts.last().is_some_and(|attempt| attempt.input_open);
+        if open {
             if self.in_reply {
                 self.control(id, &[Control::Interrupt, Control::EndSession]);
             } else if !done || self.tally.table.any_live() {
@@ -371,7 +401,12 @@ impl Run {
             self.close_input(id);
         }
         let outcome = (!done).then(|| Box::new(outcome));
-        self.enter(Stage::Closing { since: self.now, outcome, forced: false });
+        // An agent whose input is closed cannot be asked to leave.
+        let forced = !open && !done;
+        self.enter(Stage::Closing { since: self.now, outcome, forced });
+        if forced {
+            self.order(Decision::Stop { attempt: id, now: false });
+        }
     }
 
     /// The process of the attempt is gone.
@@ -398,17 +433,31 @@ impl Run {
         };
         self.answered(|d| matches!(d, Decision::Survey { .. }));
         self.enter(Stage::Surveying { outcome });
+        self.look_at_what_is_left();
+    }
+
+    /// Asks the host what the attempt that ended left. A stop that is under way comes first: it reaches all that carries
+    /// the run's mark, and must not reach what a next attempt starts.
+    fn look_at_what_is_left(&mut self) {
+        if self.outstanding.iter().any(|d| matches!(d, Decision::Stop { .. })) {
+            return;
+        }
         // An agent that used no tool left no process.
         if self.tally.tool_calls == 0 && self.tally.table.is_empty() {
             self.after_survey();
         } else {
-            self.survey();
+            self.survey_unexplained();
         }
     }
 
-    fn survey(&mut self) {
-        let outputs = self.tally.table.unexplained();
-        self.order(Decision::Survey { outputs });
+    fn survey_unexplained(&mut self) {
+        let told = self.tally.table.unexplained();
+        self.survey(told.into_iter().filter_map(|(id, path)| path.map(|path| (id, path))).collect());
+    }
+
+    fn survey(&mut self, outputs: Vec<(String, String)>) {
+        self.surveys += 1;
+        self.order(Decision::Survey { survey: self.surveys, outputs });
     }
 
     pub(super) fn after_survey(&mut self) {
@@ -448,7 +497,9 @@ impl Run {
     /// at once, again and again, is given up.
     fn recall_unsent(&mut self) {
         let Some(attempt) = self.attempts.last().map(|attempt| attempt.id) else { return };
-        let tells = self.tally.capabilities().lifecycle;
+        // A process that said nothing heard nothing.
+        let mute = self.attempts.last().is_some_and(|attempt| attempt.reader.decoded() == 0);
+        let tells = mute || self.tally.capabilities().lifecycle;
         let opening = self.messages.iter().find(|m| m.attempt == attempt).map(|m| m.id.clone());
         let lost: Vec<Message> = {
             let untaken = |m: &Message| {
@@ -546,24 +597,40 @@ impl Run {
             return;
         }
         self.survivors = left;
-        if let Stage::Stopping { confirmed } = &mut self.stage {
-            *confirmed = true;
-            if self.living().is_none() {
-                let outcome = self.outcome(Ending::Stopped, "user_stop", None);
-                self.finalize(outcome);
+        match &mut self.stage {
+            Stage::Stopping { confirmed } => {
+                *confirmed = true;
+                // What cannot be stopped may never end; the outcome names it.
+                if self.living().is_none() || !self.survivors.is_empty() {
+                    let outcome = self.outcome(Ending::Stopped, "user_stop", None);
+                    self.finalize(outcome);
+                }
             }
+            Stage::Surveying { .. } => self.look_at_what_is_left(),
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Holding { .. }
+            | Stage::Quiet { .. }
+            | Stage::Checking
+            | Stage::Closing { .. }
+            | Stage::Orphans { .. }
+            | Stage::Pause { .. }
+            | Stage::Ended => {}
         }
     }
 
     pub(super) fn deadline(&mut self) {
         let limits = &self.request.limits;
         let over_time = limits.timeout.is_some_and(|span| self.now >= self.begun.after(span));
-        if over_time && !self.stage.is_leaving() {
-            if self.living().is_some() && (self.in_reply || self.unanswered()) {
+        if over_time && self.heeds_timeout() {
+            self.answered(|d| matches!(d, Decision::Survey { .. }));
+            let busy = self.in_reply || self.unanswered() || matches!(self.stage, Stage::Closing { .. });
+            if self.living().is_some() && busy {
                 let verdict = Verdict { step: Step::Finish(Ending::Exhausted), reason: "timeout" };
                 self.carry(verdict, None);
-            } else if !matches!(self.stage, Stage::Surveying { .. } | Stage::Closing { .. }) {
-                self.answered(|d| matches!(d, Decision::Survey { .. }));
+            } else {
+                // There is no time left to wait for quiet.
+                (self.quiet_kept, self.strays_checked) = (true, true);
                 self.judge();
             }
             return;
@@ -601,7 +668,7 @@ impl Run {
                     *due = look;
                 }
                 if !self.outstanding.iter().any(|d| matches!(d, Decision::Survey { .. })) {
-                    self.survey();
+                    self.survey_unexplained();
                 }
             }
             Stage::Pause { .. } => self.go_on_after_pause(),

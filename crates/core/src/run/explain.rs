@@ -239,6 +239,14 @@ impl Run {
             .iter()
             .map(|piece| {
                 let state = match (piece.state, piece.exit) {
+                    // The host tells which processes live, not which of them is this work.
+                    (State::Starting | State::Running, _) if self.living().is_none() => {
+                        "may still run".to_owned()
+                    }
+                    // The host tells which processes live, not which of them is this work.
+                    (State::Starting | State::Running, _) if self.living().is_none() => {
+                        "may still run".to_owned()
+                    }
                     (State::Starting | State::Running, _) => "still runs".to_owned(),
                     (State::Done | State::Failed, Some(code)) => format!("ended with exit code {code}"),
                     (State::Done, None) => "ended".to_owned(),

@@ -51,6 +51,12 @@ pub struct Run {
     stop: Option<bool>,
     /// The host's last word on what lives beside the agent.
     survivors: Vec<Survivor>,
+    /// Surveys ordered so far.
+    surveys: u32,
+    /// The last words of an attempt that ended are being folded: the ladder waits.
+    booking_end: bool,
+    /// A message of ours was completed within the reply that goes on: it was folded into it.
+    folded_in: bool,
     /// The reply that goes on now was announced to watchers.
     announced: bool,
     /// Between the begin of a reply and its result.
@@ -79,6 +85,7 @@ pub struct Run {
 struct Attempt {
     id: AttemptId,
     session: Option<String>,
+    agent_version: Option<String>,
     resumed: bool,
     reader: Reader,
     /// Bytes of stdout that were folded.
@@ -136,6 +143,9 @@ impl Run {
             link: Link::Live,
             stop: None,
             survivors: Vec::new(),
+            surveys: 0,
+            booking_end: false,
+            folded_in: false,
             announced: false,
             in_reply: false,
             quiet_kept: false,
@@ -182,7 +192,7 @@ impl Run {
             return None;
         }
         let timeout = self.request.limits.timeout.map(|span| self.begun.after(span));
-        let timeout = timeout.filter(|_| !self.stage.is_leaving());
+        let timeout = timeout.filter(|_| self.heeds_timeout());
         self.stage_deadline().into_iter().chain(timeout).min()
     }
 
@@ -267,7 +277,8 @@ impl Run {
             Fact::InputClosed { attempt } => {
                 self.answered(|d| matches!(d, Decision::CloseInput { attempt: a, .. } if *a == attempt));
             }
-            Fact::Surveyed { survivors, outputs } => self.surveyed(survivors, &outputs),
+            Fact::Surveyed { survey, survivors, outputs } => self.surveyed(survey, survivors, &outputs),
+            Fact::PickedUp { undriven_since } => self.skip(undriven_since),
             Fact::Stopped { attempt, left } => self.stopped(attempt, left),
             Fact::Asked { ask } => self.asked(ask),
             Fact::DeadlinePassed => self.deadline(),
@@ -296,6 +307,15 @@ impl Run {
             return;
         }
         let first = id == AttemptId(1);
+        if matches!(self.stage, Stage::Stopping { confirmed: false }) && !first {
+            // What ran before may still run: the host's word on the stop counts.
+            if let Some(attempt) = self.current() {
+                attempt.end = Some(AttemptEnd::Refused);
+                attempt.input_open = false;
+            }
+            self.tell(What::AttemptEnded { attempt: id, end: AttemptEnd::Refused, skipped_lines: 0 });
+            return;
+        }
         if let Some(attempt) = self.current() {
             attempt.end = Some(AttemptEnd::Refused);
             attempt.input_open = false;
@@ -329,15 +349,19 @@ impl Run {
             return;
         }
         attempt.started = true;
-        attempt.end = Some(end);
-        attempt.input_open = false;
-        attempt.stderr = stderr;
-        // A last line without a newline is still a line.
+        // A last line without a newline is still a line; what follows from it waits until the end is booked.
         let mut events = Vec::new();
         attempt.reader.finish(|event| events.push(event.clone()));
         let skipped_lines = attempt.reader.skipped();
+        self.booking_end = true;
         for event in &events {
             self.agent_event(event);
+        }
+        self.booking_end = false;
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.end = Some(end);
+            attempt.input_open = false;
+            attempt.stderr = stderr;
         }
         self.in_reply = false;
         self.announced = false;
@@ -359,6 +383,7 @@ impl Run {
         if !self.is_current(id) {
             return;
         }
+        let busy = self.in_reply || self.unanswered();
         if let Some(attempt) = self.attempts.last_mut().filter(|attempt| attempt.end.is_none()) {
             attempt.end = Some(AttemptEnd::Lost);
             attempt.input_open = false;
@@ -369,7 +394,7 @@ impl Run {
         let settled = self.tally.judgement() == Judgement::Clean
             && !self.tally.table.any_live()
             && self.tally.ledger.debt() == 0
-            && !self.unanswered();
+            && !busy;
         let outcome = if settled && self.stop.is_none() {
             self.done_outcome("settled")
         } else {
@@ -393,17 +418,18 @@ impl Run {
         }
     }
 
-    fn surveyed(&mut self, survivors: Vec<Survivor>, outputs: &[OutputTail]) {
-        if !self.answered(|d| matches!(d, Decision::Survey { .. })) {
+    fn surveyed(&mut self, number: u32, survivors: Vec<Survivor>, outputs: &[OutputTail]) {
+        if !self.answered(|d| matches!(d, Decision::Survey { survey, .. } if *survey == number)) {
             return;
         }
         let some_live = !survivors.is_empty();
         self.survivors = survivors;
         if self.living().is_none() {
             let mut changes = Vec::new();
-            for output in outputs {
-                let tail = output.size.map(|_| output.tail.as_str());
-                changes.extend(self.tally.table.host_evidence(self.now, &output.id, some_live, tail));
+            for (id, _) in self.tally.table.unexplained() {
+                let output = outputs.iter().find(|output| output.id == id && output.size.is_some());
+                let tail = output.map(|output| output.tail.as_str());
+                changes.extend(self.tally.table.host_evidence(self.now, &id, some_live, tail));
             }
             if !some_live {
                 changes.extend(self.tally.table.none_lives(self.now));
@@ -438,7 +464,7 @@ impl Run {
             .map(|attempt| AttemptSummary {
                 attempt: attempt.id,
                 session: attempt.session.clone(),
-                agent_version: self.tally.version.clone(),
+                agent_version: attempt.agent_version.clone(),
                 end: attempt.end,
                 bytes: attempt.offset,
                 skipped_lines: attempt.reader.skipped(),
@@ -452,6 +478,7 @@ impl Attempt {
         Self {
             id,
             session: session.map(|session| session.0.clone()),
+            agent_version: None,
             resumed,
             reader: Reader::new(FileKind::Stream, max_line),
             offset: 0,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Run;
+use crate::decision::Decision;
 use crate::ids::{AttemptId, MessageId};
 use crate::outcome::Outcome;
 use crate::phase::Phase;
@@ -98,6 +99,53 @@ impl Run {
             .any(|m| m.attempt == living && m.kind != MessageKind::Control && m.reach != Reach::Answered)
     }
 
+    /// Whether the host was ordered to stop everything at once, and has not answered.
+    fn stops_at_once(&self) -> bool {
+        self.outstanding.iter().any(|decision| matches!(decision, Decision::Stop { now: true, .. }))
+    }
+
+    /// Whether the run's time budget can still change what happens.
+    pub(super) fn heeds_timeout(&self) -> bool {
+        match &self.stage {
+            // Found done, and on the way out.
+            Stage::Closing { outcome: None, .. } => self.told_done.is_none() || self.in_reply,
+            // The judgement that follows looks at the time.
+            Stage::Surveying { .. } => false,
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Holding { .. }
+            | Stage::Quiet { .. }
+            | Stage::Checking
+            | Stage::Closing { .. }
+            | Stage::Orphans { .. }
+            | Stage::Pause { .. }
+            | Stage::Stopping { .. }
+            | Stage::Ended => !self.stage.is_leaving(),
+        }
+    }
+
+    /// Nobody drove the run since then: a hold that is going on does not count that time.
+    pub(super) fn skip(&mut self, undriven_since: At) {
+        let now = self.now;
+        let later = |moment: &mut At| *moment = moment.after(now.since(undriven_since.max(*moment)));
+        match &mut self.stage {
+            Stage::Holding { since, idle } => {
+                later(since);
+                idle.iter_mut().for_each(later);
+            }
+            Stage::Orphans { since, .. } => later(since),
+            Stage::Starting
+            | Stage::Replying
+            | Stage::Quiet { .. }
+            | Stage::Checking
+            | Stage::Closing { .. }
+            | Stage::Surveying { .. }
+            | Stage::Pause { .. }
+            | Stage::Stopping { .. }
+            | Stage::Ended => {}
+        }
+    }
+
     /// Returns the time spent holding, with the hold that is going on.
     pub(super) fn hold_spent(&self) -> Duration {
         match self.stage {
@@ -140,7 +188,13 @@ impl Run {
                 Some(hold_ends(*since)).into_iter().chain(idle_ends).min()
             }
             Stage::Quiet { since } => Some(since.after(limits.quiet)),
-            // While a reply goes on, an agent that is to leave is not late.
+            // Nothing is left to do but to wait for the host.
+            Stage::Closing { forced: true, .. } if self.stops_at_once() => None,
+            // Once the end is decided, the agent has a moment to leave, whatever it does.
+            Stage::Closing { since, outcome: Some(_), .. } | Stage::Closing { since, forced: true, .. } => {
+                Some(since.after(limits.leave))
+            }
+            // While a reply goes on, an agent that may leave is not late.
             Stage::Closing { since, .. } if !self.in_reply => {
                 let patience = if limits.hold.is_some() { limits.leave } else { limits.linger };
                 Some(since.after(patience))

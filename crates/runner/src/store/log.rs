@@ -175,6 +175,7 @@ fn kind(fact: &Fact) -> &'static str {
         Fact::Surveyed { .. } => "surveyed",
         Fact::Stopped { .. } => "stopped",
         Fact::Asked { .. } => "asked",
+        Fact::PickedUp { .. } => "picked_up",
         Fact::DeadlinePassed => "deadline_passed",
     }
 }
@@ -190,6 +191,10 @@ fn attempt_of(fact: &Fact) -> Option<u32> {
         | Fact::Undeliverable { attempt, .. }
         | Fact::InputClosed { attempt }
         | Fact::Stopped { attempt, .. } => Some(attempt.0),
-        Fact::LinkChanged { .. } | Fact::Surveyed { .. } | Fact::Asked { .. } | Fact::DeadlinePassed => None,
+        Fact::LinkChanged { .. }
+        | Fact::Surveyed { .. }
+        | Fact::PickedUp { .. }
+        | Fact::Asked { .. }
+        | Fact::DeadlinePassed => None,
     }
 }

@@ -109,7 +109,7 @@ impl FakeFold {
                 let end = AttemptEnd::Exited(status);
                 self.tell(at, What::AttemptEnded { attempt, end, skipped_lines: 0 });
                 self.outstanding.clear();
-                self.order(Decision::Survey { outputs: Vec::new() });
+                self.order(Decision::Survey { survey: 1, outputs: Vec::new() });
             }
             Fact::Vanished { attempt, rebooted, .. } => {
                 let end = AttemptEnd::Vanished { rebooted };
@@ -122,6 +122,7 @@ impl FakeFold {
                 }
             }
             Fact::LinkChanged { link } => self.tell(at, What::LinkChanged { link }),
+            Fact::PickedUp { .. } => {}
             Fact::Written { message, .. } | Fact::Undeliverable { message, .. } => {
                 self.answered(|order| matches!(order, Decision::Write { message: m, .. } if *m == message));
             }

@@ -1,5 +1,7 @@
 //! Whole runs in virtual time: a scripted agent on one side, a host that answers every order on the other.
 
+mod edges;
+
 use super::*;
 use crate::decision::Start;
 use crate::ids::RunId;
@@ -100,9 +102,13 @@ impl World {
                     self.closed = true;
                     Some(Fact::InputClosed { attempt })
                 }
-                Decision::Survey { .. } => {
+                Decision::Survey { survey, .. } => {
                     self.surveys += 1;
-                    Some(Fact::Surveyed { survivors: self.survivors.clone(), outputs: self.outputs.clone() })
+                    Some(Fact::Surveyed {
+                        survey,
+                        survivors: self.survivors.clone(),
+                        outputs: self.outputs.clone(),
+                    })
                 }
                 Decision::Stop { attempt, now } => {
                     self.stops.push(now);
@@ -472,6 +478,7 @@ fn a_session_lost_with_its_agent_is_begun_afresh_with_word_of_what_it_launched()
     world.says(&[result(
         r#""subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found with session ID: x"]"#,
     )]);
+    world.exits(ExitStatus::Code(1));
     assert_eq!(world.actions()[1], (Action::Restart, "session_unknown"));
     let asked = String::from_utf8(world.starts[2].input.clone()).unwrap();
     assert!(asked.contains("build it") && asked.contains("shell b1 (make)"), "{asked}");
@@ -625,6 +632,8 @@ fn an_unknown_session_is_started_afresh_once_and_never_in_a_loop() {
         r#""subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["No conversation found with session ID: gone"]"#,
     );
     world.says(std::slice::from_ref(&unknown));
+    assert_eq!(world.starts.len(), 1, "not beside the first process");
+    world.exits(ExitStatus::Code(1));
     assert_eq!(world.starts.len(), 2);
     assert!(!world.starts[1].args.iter().any(|arg| arg == "--resume"));
     assert!(String::from_utf8_lossy(&world.starts[1].input).contains("build it"));
@@ -718,7 +727,7 @@ fn a_message_from_a_person_is_waited_for_before_the_run_is_done() {
     world.fact(Fact::Asked { ask: Ask::Say { text: "also the tests".into() } });
     world.says(&[success(1)]);
     let said = world.run.messages.last().unwrap().id.clone();
-    assert!(!world.closed || world.finished.is_none());
+    assert!(!world.closed, "a message is open");
     world.says(&[init(), text("tests too")]);
     let answered = result(&format!(
         r#""subtype":"success","is_error":false,"num_turns":1,"result":"tests","terminal_reason":"completed","user_message_uuids":["{said}"]"#
@@ -744,8 +753,6 @@ fn a_message_for_a_process_that_is_gone_starts_a_new_attempt_and_spends_nothing(
 #[test]
 fn a_refusal_before_the_first_start_is_told_and_nothing_ran() {
     let mut world = World::new(Limits::default());
-    let mut fresh = World::with(|_| {});
-    fresh.run.attempts[0].started = false;
     let attempt = world.attempt;
     let refusal =
         Refusal { kind: RefusalKind::NoAgent, detail: "no agent".into(), hint: "install it".into() };
@@ -844,7 +851,7 @@ fn what_is_outstanding_is_named_until_it_is_answered() {
     world.obliging = false;
     world.says(&[init(), call("c1", "Bash", r#"{"command":"ls"}"#), returned("c1", "{}"), success(2)]);
     assert!(matches!(world.run.outstanding()[..], [Decision::Survey { .. }]));
-    world.fact(Fact::Surveyed { survivors: Vec::new(), outputs: Vec::new() });
+    world.fact(Fact::Surveyed { survey: 1, survivors: Vec::new(), outputs: Vec::new() });
     assert!(matches!(world.run.outstanding()[..], [Decision::CloseInput { .. }]));
     let attempt = world.attempt;
     world.fact(Fact::InputClosed { attempt });
