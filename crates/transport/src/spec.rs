@@ -17,7 +17,7 @@ pub struct StartSpec {
     pub argv: Vec<Vec<u8>>,
     /// Variables set on top of what a script on that host has. Values may hold any byte but NUL; names are
     /// `[A-Za-z_][A-Za-z0-9_]*`. They never show on a command line or in a file. `BURSAR_RUN` and
-    /// `BURSAR_ATTEMPT` are always set.
+    /// `BURSAR_ATTEMPT` are always set, and by the holder only: they are how a run's processes are found again.
     pub env: Vec<(String, Vec<u8>)>,
     /// Where the agent runs. `~` and `~/x` are in the home directory, other relative paths where scripts
     /// start (`local`: the current directory, `ssh`: the home directory).
@@ -28,9 +28,21 @@ pub struct StartSpec {
     pub close_after_input: bool,
 }
 
-/// Names some shell refuses to set, or to set to anything. Those of the holder's own variables begin with `b_`.
-const RESERVED: [&str; 9] =
-    ["PPID", "UID", "EUID", "IFS", "OPTIND", "GROUPS", "BASHOPTS", "SHELLOPTS", "BASH_VERSINFO"];
+/// Names some shell refuses to set, or to set to anything, and the marks of a run. Those of the holder's own variables
+/// begin with `b_`.
+const RESERVED: [&str; 11] = [
+    "PPID",
+    "UID",
+    "EUID",
+    "IFS",
+    "OPTIND",
+    "GROUPS",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "BASH_VERSINFO",
+    "BURSAR_RUN",
+    "BURSAR_ATTEMPT",
+];
 
 /// A specification no process can be started from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +54,7 @@ pub enum BadSpec {
     /// An argument, a value or the directory holds a NUL byte.
     #[error("{0} holds a NUL byte")]
     Nul(String),
-    /// A name no shell can export.
+    /// A name no shell can export, or one of the holder's own.
     #[error("`{0}` cannot be the name of a variable")]
     VariableName(String),
 }

@@ -5,8 +5,10 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::time::{Duration, Instant};
 
+use bursar_core::RunId;
 use bursar_core::event::Ask;
-use bursar_runner::{Clock as _, RunnerError, SystemClock};
+use bursar_core::run::NOT_SENT;
+use bursar_runner::{Clock as _, RecordEvent, RunnerError, Store, SystemClock};
 use clap::Args;
 
 use crate::args::{RunName, utf8};
@@ -52,6 +54,8 @@ impl SendArgs {
         if store.load(&run)?.is_some_and(|stored| stored.finished.is_some()) {
             return Err(RunnerError::Over { run }.into());
         }
+        let refused = || refusals(&store, &run);
+        let before = refused()?;
         let driven = store.ask(&run, &Ask::Say { text }, SystemClock.now())?;
         if !driven {
             driver::spawn(&store, &run)?;
@@ -64,9 +68,24 @@ impl SendArgs {
             }
             std::thread::sleep(LOOK);
         }
+        if refused()? > before {
+            return Err(Failure::new(exit::USAGE, format!("the message was not sent: run {run} is ending"))
+                .hint(format!(
+                    "`bursar show {run}` tells how it ends and how to go on in the same session"
+                )));
+        }
         output.note(&format!(
             "the message waits for the agent of run {run}; `bursar attach {run}` shows what comes of it"
         ));
         Ok(exit::DONE)
     }
+}
+
+/// How often the run told that a message came too late.
+fn refusals(store: &Store, run: &RunId) -> Result<usize, RunnerError> {
+    let mut count = 0;
+    bursar_runner::replay(store, run, |record| {
+        count += usize::from(matches!(&record.event, RecordEvent::Remark { text } if text == NOT_SENT));
+    })?;
+    Ok(count)
 }

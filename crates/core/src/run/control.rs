@@ -15,6 +15,9 @@ use crate::phase::Phase;
 use crate::tally::Judgement;
 use crate::wire::claude::{self, Control};
 
+/// What is told when a message comes too late to be sent.
+pub const NOT_SENT: &str = "the run is ending; the message was not sent";
+
 impl Run {
     /// Lets the ladder look, if it is its turn: not while the agent replies, and not before our last message is answered.
     pub(super) fn reconsider(&mut self) {
@@ -540,10 +543,10 @@ impl Run {
     pub(super) fn say(&mut self, text: String) {
         match &self.stage {
             Stage::Stopping { .. } | Stage::Ended => {
-                self.remark("the run is ending; the message was not sent");
+                self.remark(NOT_SENT);
             }
             Stage::Closing { outcome: Some(_), .. } | Stage::Surveying { outcome: Some(_) } => {
-                self.remark("the run is ending; the message was not sent");
+                self.remark(NOT_SENT);
             }
             // There is no process to send it to now; the next one takes it.
             Stage::Closing { .. } | Stage::Surveying { .. } | Stage::Orphans { .. } => self.unsent.push(text),

@@ -25,6 +25,7 @@ use crate::policy::Request;
 use crate::tally::{Judgement, Reader, Tally};
 use crate::time::At;
 use crate::wire::FileKind;
+pub use control::NOT_SENT;
 use stage::{Message, MessageKind, Reach, Stage};
 
 /// The longest stderr text that is quoted in an outcome, in characters.
