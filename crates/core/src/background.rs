@@ -96,6 +96,8 @@ pub struct Snapshot {
     pub ended: Option<At>,
     /// Whether the agent had looked at it, and its end was caused by the agent's own exit.
     pub cut_after_look: bool,
+    /// Whether it was stopped by the end of its agent rather than on anybody's wish.
+    pub ended_with_agent: bool,
 }
 
 /// What one event changed, for the ledger and for watchers.
@@ -700,6 +702,7 @@ impl Entry {
             began: self.began,
             ended: self.ended,
             cut_after_look: self.cut_after_look,
+            ended_with_agent: self.state == State::Stopped && (self.cut_off || self.orphaned),
         }
     }
 }

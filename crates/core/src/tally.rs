@@ -3,6 +3,8 @@
 //! The one place where agent events are folded; a live run, a replay and `bursar fold` all come through here. It sends
 //! nothing and waits for nothing: that is `run.rs`.
 
+use std::collections::BTreeMap;
+
 use crate::agent::{AgentEvent, Owner, Reply};
 use crate::background::{Background, Change};
 use crate::fault::{self, Fault, Signs};
@@ -125,6 +127,8 @@ pub struct Tally {
     pub turns_last: u64,
     /// Tool calls of the main conversation and its subagents.
     pub tool_calls: u64,
+    /// Tool calls the agent refused by its permissions, by tool.
+    pub denied: BTreeMap<String, u64>,
     /// Whether the agent ever said or did anything.
     pub said_anything: bool,
     promises: Vec<String>,
@@ -193,6 +197,7 @@ impl Tally {
                 self.scheduled = *wakeup;
                 self.stirred = true;
             }
+            AgentEvent::Denied { tool } => *self.denied.entry(tool.clone()).or_default() += 1,
             AgentEvent::RateLimit(limit) => self.signs.rate_limit = Some(limit.clone()),
             AgentEvent::ToolReturned { .. }
             | AgentEvent::ApiError { .. }
@@ -203,7 +208,6 @@ impl Tally {
             | AgentEvent::Retrying { .. }
             | AgentEvent::Lifecycle { .. }
             | AgentEvent::Interrupted
-            | AgentEvent::Denied { .. }
             | AgentEvent::Asked { .. }
             | AgentEvent::Withdrawn { .. }
             | AgentEvent::ControlAnswered { .. }

@@ -136,7 +136,7 @@ fn a_lost_shell_that_nobody_collects_strands_the_run() {
         let finished = ran.ended("stranded", 3);
         one_session_two_attempts(&finished, &ran);
         assert_eq!(ran.decisions(), ["nudge/debt", "finish/nudge_spent"], "{ran}");
-        assert!(word(&finished, "message").contains("was stopped"), "{ran}");
+        assert!(word(&finished, "message").contains("was ended with the agent"), "{ran}");
         says_what_runs(&rig, &finished);
     });
 }

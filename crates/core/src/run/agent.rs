@@ -97,7 +97,9 @@ impl Run {
             AgentEvent::Withdrawn { request } => {
                 self.asked.remove(request);
             }
-            AgentEvent::Denied { tool } => self.remark(format!("the agent refused {tool} by its own rules")),
+            AgentEvent::Denied { tool } => {
+                self.remark(format!("{tool} was not permitted; --permissions decides that"))
+            }
             AgentEvent::Lifecycle { message, state, .. } => {
                 let reach = match state {
                     MessageState::Queued => Reach::Queued,

@@ -541,6 +541,9 @@ impl Run {
     }
 
     pub(super) fn say(&mut self, text: String) {
+        if !self.stage.is_leaving() {
+            self.remark(format!("a message for the agent: {text}"));
+        }
         match &self.stage {
             Stage::Stopping { .. } | Stage::Ended => {
                 self.remark(NOT_SENT);
@@ -729,9 +732,9 @@ impl Run {
         self.out.push(Decision::Finish(Box::new(outcome)));
     }
 
-    /// Returns the session to go on with.
+    /// Returns the session to go on with: one that the agent confirmed, or that was asked for.
     pub(super) fn session(&self) -> Option<String> {
-        let confirmed = self.tally.session.clone();
-        confirmed.or_else(|| self.attempts.last().and_then(|attempt| attempt.session.clone()))
+        let asked = self.request.resume.as_ref().filter(|_| self.spent.restarts == 0);
+        self.tally.session.clone().or_else(|| asked.map(|session| session.0.clone()))
     }
 }

@@ -121,11 +121,14 @@ impl Run {
             Fault::Overloaded => "the agent's service is overloaded or failed in passing".to_owned(),
             Fault::SignIn => "the agent's service does not accept the sign-in".to_owned(),
             Fault::BadRequest => "the agent's service does not accept the request".to_owned(),
-            Fault::AgentRefused => "the agent left at once, without a word on its stream".to_owned(),
+            Fault::AgentRefused => "the agent left at once with an error code".to_owned(),
             Fault::SessionUnknown => "the session is not known on the host".to_owned(),
             Fault::Budget => "the agent's own cost budget is used up".to_owned(),
             Fault::Execution => "the agent broke off its reply".to_owned(),
             Fault::EmptyReply => "the reply was empty: nothing said, nothing done".to_owned(),
+            Fault::NoResult if self.attempts.last().is_some_and(|attempt| attempt.reader.decoded() == 0) => {
+                "the process ended without a word on its stream; is it the agent's program?".to_owned()
+            }
             Fault::NoResult => "the agent's process ended without a result for the last message".to_owned(),
         }
     }
@@ -141,12 +144,23 @@ impl Run {
             );
         }
         let mut hint = String::new();
+        if self.spent.restarts > 0 {
+            message.push_str("; the session it was to go on with was not known, so it ran in a fresh one");
+        }
+        if !self.tally.denied.is_empty() {
+            let tools: Vec<&str> = self.tally.denied.keys().map(String::as_str).collect();
+            let calls = count(self.tally.denied.values().sum(), "tool call was", "tool calls were");
+            message = format!("{message}; {calls} not permitted ({})", tools.join(", "));
+            hint = "--permissions acceptEdits lets it change files, --permissions bypass lets it do all (in a sandbox)"
+                .to_owned();
+        }
         if !self.survivors.is_empty() {
             message = format!(
                 "{message}; {} left running",
                 count(self.survivors.len() as u64, "process was", "processes were")
             );
-            hint = format!("`bursar stop {}` stops what was left running", self.request.run);
+            let stop = format!("`bursar stop {}` stops what was left running", self.request.run);
+            hint = if hint.is_empty() { stop } else { format!("{stop}; {hint}") };
         }
         Outcome { ending: Ending::Done, reason: reason.to_owned(), message, hint }
     }
@@ -161,7 +175,7 @@ impl Run {
         let because = fault.map_or_else(String::new, |fault| self.because(fault));
         let stderr = self.attempts.last().and_then(super::Attempt::quoted_stderr);
         let with_stderr = |text: String| match &stderr {
-            Some(stderr) => format!("{text}; its last words on stderr: {stderr}"),
+            Some(stderr) => format!("{text}; on stderr it said: {stderr}"),
             None => text,
         };
         let service_said = match (&self.tally.text, fault) {
@@ -183,7 +197,11 @@ impl Run {
                 format!("look at them on {host}; `bursar show {run}` lists them"),
             ),
             Ending::Stranded => self.stranded(&resume),
-            Ending::Limited => (service_said, format!("run it again after the reset; {resume}")),
+            Ending::Limited => {
+                let told = matches!(fault, Some(Fault::Limit { resets: Some(_), .. }));
+                let when = if told { "after the reset" } else { "later" };
+                (service_said, format!("run it again {when}; {resume}"))
+            }
             Ending::Failed => match fault {
                 Some(Fault::SignIn) => (
                     service_said,
@@ -193,7 +211,8 @@ impl Run {
                 ),
                 Some(Fault::AgentRefused) => (
                     with_stderr(because),
-                    "run the agent by hand on that host with the same arguments, or change what follows `--`"
+                    "what --permissions, --model, --resume and the part behind `--` say goes to the agent as it is; change \
+                     what it does not accept"
                         .to_owned(),
                 ),
                 _ => (
@@ -243,14 +262,12 @@ impl Run {
                     (State::Starting | State::Running, _) if self.living().is_none() => {
                         "may still run".to_owned()
                     }
-                    // The host tells which processes live, not which of them is this work.
-                    (State::Starting | State::Running, _) if self.living().is_none() => {
-                        "may still run".to_owned()
-                    }
                     (State::Starting | State::Running, _) => "still runs".to_owned(),
                     (State::Done | State::Failed, Some(code)) => format!("ended with exit code {code}"),
                     (State::Done, None) => "ended".to_owned(),
                     (State::Failed, None) => "failed".to_owned(),
+                    // It ran when its agent was ended, and did not outlive it.
+                    (State::Stopped, _) if piece.ended_with_agent => "was ended with the agent".to_owned(),
                     (State::Stopped, _) => "was stopped".to_owned(),
                     (State::Unknown, _) => "is gone, its end unknown".to_owned(),
                 };

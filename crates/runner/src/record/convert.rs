@@ -92,6 +92,7 @@ impl From<Snapshot> for BackgroundRecord {
             began,
             ended,
             cut_after_look,
+            ended_with_agent: _,
         } = snapshot;
         Self { id, kind, state, exit, description, owed, output, by_subagent, began, ended, cut_after_look }
     }

@@ -354,7 +354,11 @@ fn a_hold_that_is_used_up_gives_one_nudge_and_then_a_stranded_run() {
     world.exits(OK);
     let finished = world.ended(Ending::Stranded, "nudge_spent");
     assert_eq!((finished.debt, finished.nudges_used), (1, 1));
-    assert!(finished.outcome.message.contains("shell b1 (make) was stopped"), "{}", finished.outcome.message);
+    assert!(
+        finished.outcome.message.contains("shell b1 (make) was ended with the agent"),
+        "{}",
+        finished.outcome.message
+    );
     assert!(
         finished.outcome.message.contains("nothing of the run still runs on local"),
         "{}",
