@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
 use crate::exit;
+use crate::output::Output;
 
 const ABOUT: &str = "Runs a coding agent and tells the truth about how it ended";
 
@@ -18,8 +20,10 @@ A run has a short id. Every command takes any unique beginning of it.";
 
 const EXAMPLES: &str = "\
 Examples:
-  bursar run \"fix the failing test\"           run the agent here, see it work
-  bursar run --detach - < task.md             start it in the background, print the run's id
+  bursar run --permissions acceptEdits \"fix the failing test\"
+                                              run the agent here, see it work
+  bursar run --permissions acceptEdits --detach - < task.md
+                                              start it in the background, print the run's id
   bursar attach k7f2                          see a run again, from its beginning
   bursar show k7f2                            how it stands or how it ended
   bursar fold stream.jsonl                    judge a recorded stream, without any agent";
@@ -38,7 +42,6 @@ fn after_help() -> String {
     after_help = EXAMPLES,
     after_long_help = after_help(),
     max_term_width = 100,
-    disable_help_subcommand = true,
     subcommand_required = true,
     arg_required_else_help = true
 )]
@@ -50,7 +53,7 @@ pub(crate) struct Cli {
 }
 
 /// What every command takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// Append bursar's own log to FILE (made readable for you alone)
@@ -70,14 +73,16 @@ pub(crate) struct Global {
     pub(crate) color: ColorChoice,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
+    #[default]
     Text,
     Json,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
+    #[default]
     Auto,
     Always,
     Never,
@@ -124,6 +129,25 @@ pub(crate) enum Command {
     Fold(commands::fold::FoldArgs),
     Schema(commands::schema::SchemaArgs),
     Completions(commands::completions::CompletionsArgs),
+}
+
+/// Reads the command line, or ends this process with what is wrong with it.
+pub(crate) fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let unquoted = error.kind() == ErrorKind::UnknownArgument
+            && std::env::args_os().any(|argument| argument == "run")
+            && matches!(
+                error.get(ContextKind::InvalidArg),
+                Some(ContextValue::String(argument)) if !argument.starts_with('-')
+            );
+        if unquoted {
+            // A terminal that is gone hears nothing, and the exit code is the same.
+            drop(error.print());
+            Output::new(&Global::default()).note("hint: put the prompt in quotes: bursar run \"...\"");
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    })
 }
 
 /// Reads a text argument that must be UTF-8, with a message better than the shell's.

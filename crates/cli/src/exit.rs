@@ -14,14 +14,15 @@ pub(crate) const BUG: u8 = 70;
 /// The table shown by `bursar --help` and `bursar run --help`.
 pub(crate) const TABLE: &str = "\
 Exit codes of `run` and `attach`:
-   0  done: the agent succeeded and owes nothing
-   1  failed: the agent or its service failed in a way that trying again does not repair
-   2  usage: the command line is wrong; nothing was started
-   3  stranded: the agent succeeded, but left background work that was never collected
-   4  exhausted: turns, continues, cost or time are used up
-   5  refused: nothing was started; the host, its agent or the local store cannot be used
-   6  lost: contact is lost, or was handed to the background; the agent may still run
-   7  needs input: only a person can go on
+   0  done: the reply succeeded, and nothing is owed
+   1  failed: the agent or its service failed in a way no continue repairs: sign-in, bad request
+   2  usage: the command line or the configuration is wrong
+   3  stranded: the reply succeeded, but background work was never settled
+   4  exhausted: a budget is used up: continues, cost, time; or continues bring no progress
+   5  refused: the host refused or could not be reached; nothing was started
+   6  lost: contact is lost, or the run was handed to the background when its terminal closed; the
+      agent may still run
+   7  needs_input: only a person can go on (not in this version)
    8  stopped: stopped on request
    9  limited: the account's limit does not end in time
   70  a bug in bursar";

@@ -60,6 +60,24 @@ impl Failure {
         out
     }
 
+    /// Makes a failure of the store before anything was started, when no agent can be going on meanwhile.
+    pub(crate) fn nothing_started(error: &StoreError) -> Self {
+        let failure = Self::of(exit::REFUSED, error);
+        match error {
+            StoreError::ReadOnly { .. } | StoreError::Io { .. } | StoreError::Sql { .. } => {
+                failure.hint("nothing was started; set XDG_STATE_HOME to a folder you can write")
+            }
+            StoreError::Full { .. } => failure.hint(
+                "nothing was started; free some space (`bursar gc` removes old runs), or set XDG_STATE_HOME to a folder \
+                 on another disk",
+            ),
+            StoreError::Newer { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Busy { .. }
+            | StoreError::Unreadable { .. } => failure.hint(format!("nothing was started; {}", error.hint())),
+        }
+    }
+
     fn of(code: u8, error: &(dyn Error + 'static)) -> Self {
         let mut failure = Self::new(code, error.to_string());
         if let Some(source) = error.source() {

@@ -35,9 +35,14 @@ pub(crate) fn context(store: Arc<Store>) -> Context {
     context
 }
 
+/// Returns this machine as a place to look for programs.
+pub(crate) fn here() -> Holder {
+    Holder::new(Arc::new(LocalHost::new()))
+}
+
 fn host(name: &str, store: &Arc<Store>) -> Arc<dyn AgentHost> {
     match name {
-        LOCAL => Arc::new(HolderHost::new(Holder::new(Arc::new(LocalHost::new())), store.clone())),
+        LOCAL => Arc::new(HolderHost::new(here(), store.clone())),
         _ => Arc::new(Unknown { name: name.to_owned() }),
     }
 }

@@ -4,6 +4,7 @@
 //! carried out by `bursar-runner`. Read next: `args.rs` and `commands/` for the commands, `session.rs` for following a
 //! run, `ui/` for what people see, `output.rs` for the only code that writes to stdout and stderr.
 
+mod agent;
 mod args;
 mod commands;
 mod driver;
@@ -24,14 +25,12 @@ mod ui;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use crate::args::{Cli, Command};
+use crate::args::Command;
 use crate::failure::Failure;
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = args::parse();
     panic::install(cli.global.log_file.clone());
     let output = Output::new(&cli.global);
     let code = logging::init(&cli.global, &output).and_then(|()| run(cli.command, &output));

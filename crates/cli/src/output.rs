@@ -26,6 +26,7 @@ struct Shared {
     stdout_paint: Paint,
     stderr_paint: Paint,
     quiet: bool,
+    verbose: bool,
 }
 
 impl Output {
@@ -42,6 +43,7 @@ impl Output {
             stdout_paint: paint(io::stdout().is_terminal()),
             stderr_paint: paint(io::stderr().is_terminal()),
             quiet: global.quiet,
+            verbose: global.verbose > 0,
         }))
     }
 
@@ -57,6 +59,11 @@ impl Output {
 
     pub(crate) fn quiet(&self) -> bool {
         self.0.quiet
+    }
+
+    /// Whether bursar's own log goes to stderr, decisions included.
+    pub(crate) fn verbose(&self) -> bool {
+        self.0.verbose
     }
 
     /// Writes to stdout and flushes; data only.

@@ -72,7 +72,7 @@ impl Session<'_> {
         let (told, mut tell) = mpsc::unbounded_channel();
         let listener = tokio::spawn(obey(Signals::listen(), self.role, ask, told));
 
-        let mut screen = Screen::new(self.output.clone(), self.kind);
+        let mut screen = Screen::new(self.output.clone(), self.kind, self.way_out());
         let mut tick = tokio::time::interval(Duration::from_secs(1));
         tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let left = loop {
@@ -86,7 +86,10 @@ impl Session<'_> {
                     Some(Update::Replayed(record)) => screen.record(record, true),
                     Some(Update::Live(record)) => screen.record(record, false),
                     Some(Update::View(view)) => screen.view(view),
-                    Some(Update::Driving(drives)) => self.driving(&driving, drives),
+                    Some(Update::Driving(drives)) => {
+                        screen.drives(drives);
+                        self.driving(&driving, drives);
+                    }
                     Some(Update::Warning(text)) => self.output.warn(&text),
                     None => break None,
                 },
@@ -121,6 +124,16 @@ impl Session<'_> {
                 Err(Failure::new(exit::BUG, "bursar has a bug: the driver broke off").caused_by(&error))
             }
         }
+    }
+
+    /// Says what to do if one does not want to wait.
+    fn way_out(&self) -> String {
+        let run = self.run;
+        let stops = match self.role {
+            Role::Owner => "Ctrl-C stops the run".to_owned(),
+            Role::Visitor => format!("`bursar stop {run}` stops the run, Ctrl-C only leaves it"),
+        };
+        format!("no need to wait: {stops}; `bursar send {run} \"...\"` tells the agent something")
     }
 
     fn driving(&self, driving: &AtomicBool, drives: bool) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bursar_core::RunId;
+use bursar_core::{RunId, SessionId};
 use bursar_runner::{FindError, Store};
 
 use crate::failure::Failure;
@@ -20,9 +20,10 @@ pub(crate) fn root() -> Result<PathBuf, Failure> {
         })
 }
 
-/// Opens the store, making it if need be.
+/// Opens the store for a new run, making it if need be.
 pub(crate) fn open() -> Result<Arc<Store>, Failure> {
-    Ok(Arc::new(Store::open(&root()?)?))
+    let store = Store::open(&root()?).map_err(|error| Failure::nothing_started(&error))?;
+    Ok(Arc::new(store))
 }
 
 /// Opens the store if there is one; a command that only looks makes none.
@@ -43,6 +44,42 @@ pub(crate) fn find(name: &str) -> Result<(Arc<Store>, RunId), Failure> {
     };
     let run = store.find(name)?;
     Ok((store, run))
+}
+
+/// Returns the session that the user names by its own id, or by the run it was.
+pub(crate) fn session(name: &str) -> Result<SessionId, Failure> {
+    if is_uuid(name) {
+        return Ok(SessionId(name.to_owned()));
+    }
+    let runs = "`bursar ls --all` shows runs";
+    let found = match open_existing()? {
+        Some(store) => match store.find(name) {
+            Err(FindError::Unknown { .. }) => None,
+            found => Some((store, found?)),
+        },
+        None => None,
+    };
+    let Some((store, run)) = found else {
+        return Err(Failure::usage(format!(
+            "`{name}` is neither a session's id (a UUID) nor the beginning of a run's"
+        ))
+        .hint(runs));
+    };
+    let Some(finished) = store.load(&run)?.and_then(|stored| stored.finished) else {
+        return Err(Failure::usage(format!("run `{run}` is not over"))
+            .hint(format!("`bursar send {run} \"...\"` tells its agent something more; {runs}")));
+    };
+    finished.session.map(SessionId).ok_or_else(|| {
+        Failure::usage(format!("run `{run}` has no session: its agent did not come to begin one")).hint(runs)
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }
 
 /// Draws the id of a new run: 8 letters and digits that are hard to mix up.

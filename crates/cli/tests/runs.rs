@@ -198,8 +198,12 @@ fn after_a_kill_attach_goes_on_as_if_nothing_had_happened() {
 fn a_detached_run_that_cannot_start_says_so_at_once() {
     let home = Home::new();
     let printed = home.run(&["run", "x", "--detach", "--agent-path", "/nowhere/claude"]);
-    assert_eq!((printed.code, printed.stdout.trim()), (5, home.youngest_run().as_str()));
-    assert!(printed.stderr.contains("refused: ") && printed.stderr.contains("hint: "), "{}", printed.stderr);
+    assert_eq!((printed.code, printed.stdout.as_str()), (5, ""), "no run, no id");
+    assert!(
+        printed.stderr.contains("does not exist") && printed.stderr.contains("hint: "),
+        "{}",
+        printed.stderr
+    );
 }
 
 #[test]
@@ -298,7 +302,8 @@ fn a_message_reaches_the_agent() {
     assert!(scripted.messages().unwrap().iter().any(|message| message.contains("do that too")));
     let late = home.run(&["send", &run, "more"]);
     assert_eq!(late.code, 2);
-    assert!(late.stderr.contains("is over"), "{}", late.stderr);
+    let hint = format!("hint: `bursar run --resume {run} \"...\"` goes on in its session\n");
+    assert!(late.stderr.contains("is over") && late.stderr.ends_with(&hint), "{}", late.stderr);
 }
 
 #[test]
@@ -316,8 +321,43 @@ fn an_agent_that_is_nowhere_is_refused_with_every_place_named() {
     let output = command.stdout(Stdio::piped()).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     if output.status.code() == Some(5) {
-        assert!(stderr.contains("/usr/bin") && stderr.contains("hint: "), "{stderr}");
+        assert!(stderr.contains("\nhint: install it (npm install -g "), "{stderr}");
+        let places = stderr.lines().find_map(|line| line.strip_prefix("hint: looked at ")).unwrap();
+        let places: Vec<&str> = places.split(", ").collect();
+        let different: std::collections::BTreeSet<&&str> = places.iter().collect();
+        assert!(places.contains(&"/usr/bin") && different.len() == places.len(), "{stderr}");
     }
+}
+
+#[test]
+fn a_run_is_resumed_by_its_own_id_or_its_sessions() {
+    let home = Home::new();
+    let (scripted, path) = agent(answer("ok").otherwise(Reply::new().text("again").success()));
+    let first = home.run(&["run", "x", "--agent-path", &path, "--output", "json"]);
+    let first = json_lines(&first.stdout).remove(0);
+    let (run, session) = (first["run"].as_str().unwrap(), first["session"].as_str().unwrap());
+    for name in [run, &run[..5], session] {
+        let printed = home.run(&["run", "y", "--agent-path", &path, "--resume", name, "--output", "ndjson"]);
+        assert_eq!(json_lines(&printed.stdout)[0]["resume"], session, "{name}: {}", printed.stderr);
+    }
+    drop(scripted);
+}
+
+#[test]
+fn people_are_told_an_ending_once_and_alike_by_run_attach_and_logs() {
+    let home = Home::new();
+    let reply = Reply::new().text("begun").launch(Shell::new("b1", "exit 3")).success();
+    let (_scripted, path) = agent(AttemptScript::new().reply(reply));
+    let ran = home.run(&["run", "x", "--agent-path", &path]).stderr;
+    for gone in ["→ finish", "phase: working", "phase: settling", "phase: ended", "attempt 1 ended"] {
+        assert!(!ran.contains(gone), "{gone}: {ran}");
+    }
+    let run = home.youngest_run();
+    assert_eq!(home.run(&["attach", &run]).stderr, ran);
+    let logged = home.run(&["logs", &run]).stdout;
+    let logged: Vec<&str> =
+        logged.lines().map(|line| &line[9..]).filter(|line| !["begun", "woken"].contains(line)).collect();
+    assert_eq!(logged, ran.lines().collect::<Vec<_>>());
 }
 
 #[test]

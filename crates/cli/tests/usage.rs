@@ -22,7 +22,7 @@ fn help_fits_100_columns_and_names_every_exit_code() {
             "4  exhausted",
             "5  refused",
             "6  lost",
-            "7  needs input",
+            "7  needs_input",
             "8  stopped",
             "9  limited",
             "70  a bug",
@@ -52,6 +52,8 @@ fn a_wrong_command_line_exits_with_2_and_says_what_to_do() {
         &["run"][..],
         &["run", ""],
         &["run", "  \n"],
+        &["run", "fix", "the", "test"],
+        &["run", "x", "--resume", "zzz"],
         &["run", "x", "--host", "build-3"],
         &["run", "x", "--pool", "all"],
         &["run", "x", "--key", "card-7"],
@@ -74,6 +76,7 @@ fn a_wrong_command_line_exits_with_2_and_says_what_to_do() {
         &["stop", "zzz"],
         &["send", "zzz", "hello"],
         &["fold", "nowhere.jsonl"],
+        &["fold", "/dev"],
         &["frobnicate"],
     ] {
         let printed = home.run(args);
@@ -132,11 +135,12 @@ fn a_store_that_cannot_be_made_starts_nothing() {
     let home = Home::new();
     // A file where the folder should be: root is stopped by it too, which a mode of 0500 does not do.
     std::fs::write(home.path().join(".local"), "").unwrap();
-    let printed = home.run(&["run", "x"]);
+    let printed = home.run(&["run", "x", "--agent-path", "/bin/true"]);
     assert_eq!(printed.code, 5, "{}", printed.stderr);
     assert!(printed.stderr.contains("error: the store at [home]/.local/state/bursar"), "{}", printed.stderr);
     assert!(printed.stderr.contains("caused by: "), "{}", printed.stderr);
-    assert!(printed.stderr.contains("hint: "), "{}", printed.stderr);
+    let hint = "hint: nothing was started; set XDG_STATE_HOME to a folder you can write\n";
+    assert!(printed.stderr.ends_with(hint), "{}", printed.stderr);
 }
 
 #[test]
@@ -147,6 +151,41 @@ fn a_store_that_is_no_database_is_said_to_be_damaged() {
     let printed = home.run(&["ls"]);
     assert_eq!(printed.code, 5);
     assert!(printed.stderr.contains("is damaged") && printed.stderr.contains("hint: "), "{}", printed.stderr);
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let home = Home::new();
+    assert_eq!(home.run(&["help"]).whole(), home.run(&["--help"]).whole());
+    assert_eq!(home.run(&["help", "send"]).whole(), home.run(&["send", "--help"]).whole());
+}
+
+#[test]
+fn each_kind_of_wrong_agent_path_is_told_apart() {
+    let home = Home::new();
+    std::fs::write(home.path().join("plain"), "").unwrap();
+    let mut told = String::new();
+    for path in ["nowhere", ".", "plain"] {
+        let printed = home.run(&["run", "x", "--agent-path", path]);
+        assert_eq!((printed.code, printed.stdout.as_str()), (5, ""), "{}", printed.stderr);
+        told.push_str(&printed.stderr);
+    }
+    assert_snapshot!(told, @r"
+    error: the agent's program `[home]/nowhere` does not exist
+    hint: check the spelling, or leave --agent-path out to look for it
+    error: the agent's program `[home]` is a folder
+    hint: name the program in it, such as [home]/claude
+    error: the agent's program `[home]/plain` is not executable
+    hint: chmod +x [home]/plain, if it is the right file
+    ");
+    assert!(!home.store().exists(), "what cannot be started leaves nothing behind");
+}
+
+#[test]
+fn a_stream_is_judged_from_stdin() {
+    let home = Home::new();
+    let printed = home.run_with_stdin(&["fold", "-"], b"");
+    assert_eq!((printed.code, printed.stdout.lines().next()), (0, Some("-")), "{}", printed.stderr);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `bursar fold`: judges recorded streams and transcripts, as if the agent's process had then ended.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -35,7 +35,7 @@ const BUFFERS: usize = 4;
                         bursar fold --run attempt-1.jsonl attempt-2.jsonl --nudges 1\n  \
                         bursar fold --output json *.jsonl | jq -r '[.file, .outcome] | @tsv'")]
 pub(crate) struct FoldArgs {
-    /// Streams (what the agent printed with --output-format stream-json) or the agent's own session files
+    /// Streams (what the agent printed with --output-format stream-json) or the agent's own session files; `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Take the files as the attempts of one run, in this order
@@ -129,7 +129,15 @@ fn feed(folder: &mut Folder, path: &Path) -> Result<(), Failure> {
             .caused_by(&error)
             .hint("name a file that the agent wrote: its stream, or a session file from ~/.claude/projects")
     };
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file: Box<dyn Read + Send> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else if path.is_dir() {
+        let shown = path.display();
+        return Err(Failure::usage(format!("`{shown}` is a folder"))
+            .hint(format!("name the files in it: bursar fold {shown}/*.jsonl")));
+    } else {
+        Box::new(File::open(path).map_err(failed)?)
+    };
     // Reading and folding go on side by side; used buffers go back to be filled again.
     let (filled, full) = mpsc::sync_channel::<Vec<u8>>(BUFFERS);
     let (used, empty) = mpsc::channel::<Vec<u8>>();

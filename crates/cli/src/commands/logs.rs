@@ -12,12 +12,14 @@ use crate::args::{RunName, RunOutput};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::ui::lines::{Line, Lines};
+use crate::ui::lines::{Line, Lines, Said};
 use crate::ui::summary;
 use crate::{escape, exit, hosts, span, state};
 
 /// How often the mirrors are looked at for more.
 const GLANCE: Duration = Duration::from_millis(200);
+/// How long nothing must come until a line is printed that the next one could have made better; twice as long at most.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Print what happened in a run, with the time since it began
 ///
@@ -71,6 +73,9 @@ impl LogsArgs {
         let mut lines = Lines::default();
         if !self.follow {
             replay(store, run, |record| self.print(&mut lines, &record, begun, output))?;
+            if let Some(said) = lines.rest() {
+                say(said, begun, output);
+            }
             return Ok(());
         }
         let context = hosts::context(store.clone());
@@ -81,7 +86,17 @@ impl LogsArgs {
             finished
         };
         let printing = async {
-            while let Some(update) = reader.next().await {
+            loop {
+                let update = match tokio::time::timeout(IDLE, reader.next()).await {
+                    Ok(Some(update)) => update,
+                    Ok(None) => break,
+                    Err(_) => {
+                        if let Some(said) = lines.idle() {
+                            say(said, begun, output);
+                        }
+                        continue;
+                    }
+                };
                 match update {
                     Update::Replayed(record) | Update::Live(record) => {
                         self.print(&mut lines, &record, begun, output);
@@ -92,6 +107,9 @@ impl LogsArgs {
                 if output.stdout_gone() {
                     break;
                 }
+            }
+            if let Some(said) = lines.rest() {
+                say(said, begun, output);
             }
         };
         let (finished, ()) = tokio::join!(watched, printing);
@@ -109,21 +127,23 @@ impl LogsArgs {
             }
             (RunOutput::Json, _) => {}
             (RunOutput::Human, event) => {
-                let clock = format!("{:>7}  ", span::clock(record.at.since(begun)));
-                let text = if let bursar_runner::RecordEvent::RunFinished(finished) = event {
-                    summary::lines(&record.run, finished, output.paint()).join("\n")
-                } else {
-                    match lines.line(record, true, output.paint()) {
-                        Some(Line::Words(text) | Line::Around(text)) => text,
-                        None => return,
-                    }
-                };
-                for (at, line) in text.lines().enumerate() {
-                    let margin = if at == 0 { output.paint().dim(&clock) } else { " ".repeat(9) };
-                    output.line(&format!("{margin}{line}"));
+                for said in lines.push(record, true, output.paint()) {
+                    say(said, begun, output);
+                }
+                if let bursar_runner::RecordEvent::RunFinished(finished) = event {
+                    let text = summary::lines(&record.run, finished, output.paint()).join("\n");
+                    say(Said { at: record.at, line: Line::Around(text) }, begun, output);
                 }
             }
         }
+    }
+}
+
+fn say(Said { at, line: Line::Words(text) | Line::Around(text) }: Said, begun: At, output: &Output) {
+    let clock = format!("{:>7}  ", span::clock(at.since(begun)));
+    for (at, line) in text.lines().enumerate() {
+        let margin = if at == 0 { output.paint().dim(&clock) } else { " ".repeat(9) };
+        output.line(&format!("{margin}{line}"));
     }
 }
 

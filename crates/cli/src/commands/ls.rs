@@ -109,22 +109,19 @@ impl Row {
     }
 }
 
+/// Columns of the prompt that are worth more than another column.
+const PROMPT_ROOM: usize = 16;
+/// Which columns a narrow terminal does without, the first one first: DIR, DEBT, TURNS, AGE.
+const GIVEN_UP: [usize; 4] = [6, 4, 3, 2];
+
 fn print(rows: &[Row], now: At, output: &Output) {
     let number = |value: Option<u64>| value.map_or_else(|| "?".to_owned(), |value| value.to_string());
     let terminal = output::width();
     // What is the same in every row, or does not fit, is left out; the prompt has the rest of the line.
     let with_host = rows.iter().any(|row| row.line.host != hosts::LOCAL);
-    let with_dir = terminal >= 80;
-    let cells = |row: [String; 7]| -> Vec<String> {
-        let [run, status, age, turns, debt, host, dir] = row;
-        let mut cells = vec![run, status, age, turns, debt];
-        cells.extend(with_host.then_some(host));
-        cells.extend(with_dir.then_some(dir));
-        cells
-    };
-    let mut table = vec![cells(["RUN", "STATUS", "AGE", "TURNS", "DEBT", "HOST", "DIR"].map(str::to_owned))];
+    let mut table = vec![["RUN", "STATUS", "AGE", "TURNS", "DEBT", "HOST", "DIR"].map(str::to_owned)];
     for row in rows {
-        table.push(cells([
+        table.push([
             row.line.run.0.clone(),
             row.status(),
             span::age(now.since(row.line.created)),
@@ -132,7 +129,7 @@ fn print(rows: &[Row], now: At, output: &Output) {
             number(row.debt()),
             escape::line(&row.line.host).into_owned(),
             short_dir(&row.line.dir),
-        ]));
+        ]);
     }
     let mut widths = [0; 7];
     for cells in &table {
@@ -140,10 +137,18 @@ fn print(rows: &[Row], now: At, output: &Output) {
             *width = (*width).max(console::measure_text_width(cell));
         }
     }
+    let mut shown = [true, true, true, true, true, with_host, true];
+    for column in GIVEN_UP {
+        let taken: usize =
+            widths.iter().zip(shown).filter(|(_, shown)| *shown).map(|(width, _)| width + 2).sum();
+        if taken + PROMPT_ROOM > terminal {
+            shown[column] = false;
+        }
+    }
     let titles = std::iter::once("PROMPT").chain(rows.iter().map(|row| row.line.title.as_str()));
     for (at, (cells, title)) in table.iter().zip(titles).enumerate() {
         let mut line = String::new();
-        for (cell, width) in cells.iter().zip(widths) {
+        for ((cell, width), _) in cells.iter().zip(widths).zip(shown).filter(|(_, shown)| *shown) {
             line.push_str(&console::pad_str(cell, width, console::Alignment::Left, None));
             line.push_str("  ");
         }

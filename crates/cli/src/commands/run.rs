@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bursar_core::RunId;
 use bursar_core::instruction::Delivery;
 use bursar_core::outcome::Ending;
 use bursar_core::policy::{Limits, Request};
-use bursar_core::{RunId, SessionId};
 use bursar_runner::{AgentChoice, Clock as _, Created, NewRun, RecordEvent, Store, SystemClock, replay};
 use clap::{Args, ValueEnum};
 use serde_json::json;
@@ -21,7 +21,7 @@ use crate::hosts;
 use crate::output::Output;
 use crate::session::{Role, Session};
 use crate::ui::summary;
-use crate::{driver, escape, exit, span, state};
+use crate::{agent, driver, escape, exit, span, state};
 
 /// How long `--detach` waits for the agent's start.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
@@ -29,7 +29,8 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// Start an agent, follow it to its end, and settle what it left
 ///
-/// The agent's text goes to stdout, everything else to stderr. Ctrl-C stops the run gracefully, a second one at once.
+/// The agent's text goes to stdout, everything else to stderr. A background task is owed (the debt) from its launch until
+/// the agent reads its output, stops it, or is told of its end and answers. Ctrl-C stops the run gracefully, a second one at once.
 /// If this terminal is closed, a background process takes over: `bursar attach RUN` shows the run again.
 #[derive(Debug, Args)]
 #[command(after_long_help = after_help())]
@@ -50,14 +51,17 @@ pub(crate) struct RunArgs {
     /// The model, as the agent names it
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Go on with this session of the agent instead of a fresh one
-    #[arg(long, value_name = "SESSION")]
+    /// Go on with an earlier session of the agent: a session's id (a UUID), or the id of the run it was (or a unique
+    /// beginning of it)
+    #[arg(long, value_name = "SESSION | RUN")]
     resume: Option<String>,
     /// The agent's permissions: `bypass` (all allowed), `deny` (what needs asking is denied), or one of the agent's
     /// own modes, such as acceptEdits or plan [default: as the agent is configured]
     #[arg(long, value_name = "MODE")]
     permissions: Option<String>,
-    /// Pass this variable of your environment to the agent; may be repeated
+    /// Hand this variable of your environment to the agent by a private channel; may be repeated. Its value is in no
+    /// argument list, log or store. On this machine the agent inherits your environment anyway, so this only makes sure
+    /// that the variable is set
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
     /// Which agent to run
@@ -137,10 +141,12 @@ impl From<Caller> for Delivery {
 
 fn after_help() -> String {
     format!(
-        "Examples:\n  bursar run \"fix the failing test\"\n  bursar run --max-turns 20 --max-cost 2.50 - < task.md\n  \
-         bursar run --output ndjson \"...\" | jq .event\n  \
+        "Examples:\n  bursar run --permissions acceptEdits \"fix the failing test\"\n  \
+         bursar run --permissions acceptEdits --max-turns 20 --max-cost 2.50 - < task.md\n  \
+         bursar run --permissions acceptEdits --output ndjson \"...\" | jq .event\n  \
          bursar run --permissions bypass --hold 2h \"build it and run all tests\"\n  \
-         bursar run \"...\" -- --add-dir ../shared\n\n{}",
+         bursar run --permissions acceptEdits \"...\" -- --add-dir ../shared\n  \
+         bursar run --permissions acceptEdits --resume k7f2 \"and now the other test\"\n\n{}",
         exit::TABLE
     )
 }
@@ -161,7 +167,8 @@ impl RunArgs {
     pub(crate) async fn run(self, output: &Output) -> Result<u8, Failure> {
         self.refuse_what_comes_later()?;
         let (kind, detach) = (self.output, self.detach);
-        let mut new = self.into_new_run()?;
+        let mut new = self.into_new_run(output)?;
+        agent::check(&new.agent).await?;
         let store = state::open()?;
         let run = loop {
             match store.create(&new, SystemClock.now()) {
@@ -171,18 +178,12 @@ impl RunArgs {
                 Err(_) if store.load(&new.request.run)?.is_some() => {
                     new.request.run = state::new_id(state::random());
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(Failure::nothing_started(&error)),
             }
         };
         if detach {
             driver::spawn(&store, &run)?;
-            match kind {
-                RunOutput::Human => output.line(&run.0),
-                RunOutput::Ndjson | RunOutput::Json => {
-                    output.line(&json!({"v": 1, "run": run.0}).to_string());
-                }
-            }
-            return begun(&store, &run, output).await;
+            return begun(&store, &run, kind, output).await;
         }
         let context = hosts::context(store);
         let session =
@@ -213,7 +214,7 @@ impl RunArgs {
         Ok(())
     }
 
-    fn into_new_run(self) -> Result<NewRun, Failure> {
+    fn into_new_run(self, output: &Output) -> Result<NewRun, Failure> {
         let dir = working_dir(self.dir)?;
         for name in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) {
@@ -251,7 +252,8 @@ impl RunArgs {
             timeout: self.timeout,
             ..Limits::default()
         };
-        let prompt = prompt(self.prompt)?;
+        let resume = self.resume.as_deref().map(state::session).transpose()?;
+        let prompt = prompt(self.prompt, output)?;
         let seed = state::random();
         Ok(NewRun {
             request: Request {
@@ -259,7 +261,7 @@ impl RunArgs {
                 host: self.host,
                 transport: hosts::LOCAL.to_owned(),
                 prompt,
-                resume: self.resume.map(SessionId),
+                resume,
                 model: self.model,
                 permission_mode,
                 agent_args,
@@ -275,28 +277,40 @@ impl RunArgs {
     }
 }
 
-/// Waits until the agent was started in the background, so that one that cannot be is said at once.
-async fn begun(store: &Store, run: &RunId, output: &Output) -> Result<u8, Failure> {
+/// Waits until the agent was started in the background, so that one that cannot be is said at once; then prints the id.
+async fn begun(store: &Store, run: &RunId, kind: RunOutput, output: &Output) -> Result<u8, Failure> {
     let late = Instant::now() + FIRST_SIGN;
-    while Instant::now() < late {
-        let mut started = false;
+    let mut started = false;
+    while !started && Instant::now() < late {
         let view = replay(store, run, |record| {
             started |= matches!(record.event, RecordEvent::AttemptStarted { .. });
         })?;
         match view.finished {
+            // There is nothing to come back to, so no id is printed.
             Some(finished) if finished.outcome == Ending::Refused => {
                 for line in summary::lines(&run.0, &finished, output.err_paint()) {
                     output.note(&line);
                 }
                 return Ok(finished.exit_code);
             }
-            Some(_) => return Ok(exit::DONE),
-            None if started => return Ok(exit::DONE),
+            Some(_) => started = true,
+            None if started => {}
             None => tokio::time::sleep(GLANCE).await,
         }
     }
-    output
-        .warn(&format!("the agent of run {run} is not started yet; `bursar show {run}` tells how it stands"));
+    match kind {
+        RunOutput::Human => output.line(&run.0),
+        RunOutput::Ndjson | RunOutput::Json => {
+            output.line(&json!({"v": 1, "run": run.0}).to_string());
+        }
+    }
+    if !started {
+        output.warn(&format!(
+            "the agent of run {run} is not started yet; `bursar show {run}` tells how it stands"
+        ));
+    } else if kind == RunOutput::Human && std::io::stderr().is_terminal() && !output.quiet() {
+        output.note(&format!("follow it: bursar attach {run}"));
+    }
     Ok(exit::DONE)
 }
 
@@ -320,15 +334,12 @@ fn working_dir(dir: Option<PathBuf>) -> Result<Vec<u8>, Failure> {
 }
 
 /// Returns the prompt: the argument, or stdin.
-fn prompt(argument: Option<OsString>) -> Result<String, Failure> {
-    let empty =
-        || Failure::usage("the prompt is empty").hint("say what the agent is to do: bursar run \"...\"");
+fn prompt(argument: Option<OsString>, output: &Output) -> Result<String, Failure> {
     let text = match argument {
         Some(argument) if argument != "-" => utf8("the prompt", argument)?,
-        argument => {
-            if argument.is_none() && std::io::stdin().is_terminal() {
-                return Err(Failure::usage("there is no prompt")
-                    .hint("write it as an argument, or pipe it in: bursar run - < task.md"));
+        Some(_) | None => {
+            if std::io::stdin().is_terminal() {
+                output.note("reading the prompt from the terminal; end with Ctrl-D");
             }
             let mut bytes = Vec::new();
             std::io::stdin()
@@ -338,5 +349,10 @@ fn prompt(argument: Option<OsString>) -> Result<String, Failure> {
             utf8("the prompt", OsString::from_vec(bytes))?
         }
     };
-    if text.trim().is_empty() { Err(empty()) } else { Ok(text) }
+    if text.trim().is_empty() {
+        return Err(
+            Failure::usage("the prompt is empty").hint("say what the agent is to do: bursar run \"...\"")
+        );
+    }
+    Ok(text)
 }

@@ -52,7 +52,7 @@ impl SendArgs {
             return Err(Failure::usage("the message is empty"));
         }
         if store.load(&run)?.is_some_and(|stored| stored.finished.is_some()) {
-            return Err(RunnerError::Over { run }.into());
+            return Err(over(&run));
         }
         let refused = || refusals(&store, &run);
         let before = refused()?;
@@ -64,7 +64,7 @@ impl SendArgs {
         while store.open_wishes(&run)? > 0 && Instant::now() < end {
             if store.load(&run)?.is_some_and(|stored| stored.finished.is_some()) {
                 // It ended in the same moment.
-                return Err(RunnerError::Over { run }.into());
+                return Err(over(&run));
             }
             std::thread::sleep(LOOK);
         }
@@ -79,6 +79,11 @@ impl SendArgs {
         ));
         Ok(exit::DONE)
     }
+}
+
+fn over(run: &RunId) -> Failure {
+    Failure::usage(format!("run `{run}` is over"))
+        .hint(format!("`bursar run --resume {run} \"...\"` goes on in its session"))
 }
 
 /// How often the run told that a message came too late.

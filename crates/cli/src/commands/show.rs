@@ -203,11 +203,8 @@ impl Shown {
         let mut steps = vec![("all it said", format!("bursar logs {run}"))];
         match self.finished() {
             Some(finished) => {
-                if let Some(session) = &finished.session {
-                    steps.push((
-                        "go on with it",
-                        format!("bursar run --resume {} \"...\"", escape::line(session)),
-                    ));
+                if finished.session.is_some() {
+                    steps.push(("go on with it", format!("bursar run --resume {run} \"...\"")));
                 }
             }
             None => {

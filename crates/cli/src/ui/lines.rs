@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bursar_core::At;
-use bursar_core::phase::Link;
+use bursar_core::phase::{Link, Phase};
 use bursar_runner::{DecisionRecord, EndRecord, Record, RecordEvent, ToolRecord};
 
 use crate::escape;
@@ -20,25 +20,85 @@ pub(crate) enum Line {
     Around(String),
 }
 
+/// A line and when what it tells happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) at: At,
+    pub(crate) line: Line,
+}
+
 /// Turns the records of one run into lines, leaving out those that would only say again what was said before.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     /// The last line of each background task.
     tasks: BTreeMap<String, String>,
+    /// What is said only if the next line does not say it better.
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    said: Said,
+    /// The background task that ended, its exit code being unknown so far; None is an attempt that ended.
+    task: Option<String>,
+    /// How often the one who shows the lines found nothing new since.
+    idle: u32,
 }
 
 impl Lines {
-    /// Returns the line of a record; some records have none.
+    /// Returns what to say once a record has come; often nothing.
     ///
     /// `all` also tells what the live view shows by itself: phases and background tasks.
-    pub(crate) fn line(&mut self, record: &Record, all: bool, paint: Paint) -> Option<Line> {
-        let line = line(record, all, paint)?;
-        if let (RecordEvent::Background(task), Line::Around(text)) = (&record.event, &line)
-            && self.tasks.insert(task.id.clone(), text.clone()).as_ref() == Some(text)
-        {
-            return None;
+    pub(crate) fn push(&mut self, record: &Record, all: bool, paint: Paint) -> Vec<Said> {
+        if matches!(record.event, RecordEvent::RunFinished(_)) {
+            // The outcome says how the last attempt ended.
+            return self
+                .held
+                .take()
+                .filter(|held| held.task.is_some())
+                .map(|held| held.said)
+                .into_iter()
+                .collect();
         }
-        Some(line)
+        let Some(line) = line(record, all, paint) else { return Vec::new() };
+        let mut said = Vec::new();
+        let mut task_ended = None;
+        if let (RecordEvent::Background(task), Line::Around(text)) = (&record.event, &line) {
+            if self.tasks.insert(task.id.clone(), text.clone()).as_ref() == Some(text) {
+                return said;
+            }
+            if task.exit.is_some()
+                && self.held.as_ref().is_some_and(|held| held.task.as_ref() == Some(&task.id))
+            {
+                self.held = None;
+            }
+            task_ended = (!task.state.is_live() && task.exit.is_none()).then(|| task.id.clone());
+        }
+        said.extend(self.held.take().map(|held| held.said));
+        let new = Said { at: record.at, line };
+        if task_ended.is_some() || matches!(record.event, RecordEvent::AttemptEnded { .. }) {
+            self.held = Some(Held { said: new, task: task_ended, idle: 0 });
+        } else {
+            said.push(new);
+        }
+        said
+    }
+
+    /// Whether `idle` may have something to say.
+    pub(crate) fn waits(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.task.is_some())
+    }
+
+    /// Returns what was kept back, if nothing better came for the second time.
+    pub(crate) fn idle(&mut self) -> Option<Said> {
+        let held = self.held.as_mut().filter(|held| held.task.is_some())?;
+        held.idle += 1;
+        if held.idle < 2 { None } else { self.rest() }
+    }
+
+    /// Returns what was kept back, when nothing more will come.
+    pub(crate) fn rest(&mut self) -> Option<Said> {
+        self.held.take().map(|held| held.said)
     }
 }
 
@@ -79,7 +139,13 @@ fn line(record: &Record, all: bool, paint: Paint) -> Option<Line> {
             if !all {
                 return None;
             }
-            paint.dim(&format!("phase: {phase}"))
+            match phase {
+                Phase::Waiting | Phase::Limited | Phase::Question | Phase::NeedsInput => {
+                    paint.dim(&format!("phase: {phase}"))
+                }
+                // What happens in these is told by other lines.
+                Phase::Starting | Phase::Working | Phase::Settling | Phase::Ended => return None,
+            }
         }
         RecordEvent::Link { link } => link_line(*link, paint),
         RecordEvent::Remark { text } => format!("{} {}", paint.yellow("note:"), escape::line(text)),
@@ -126,7 +192,7 @@ pub(crate) fn figures(decision: &DecisionRecord) -> String {
 }
 
 fn decision_line(decision: &DecisionRecord, at: At, all: bool, paint: Paint) -> Option<String> {
-    if decision.action == "finish" && !all {
+    if decision.action == "finish" {
         // The summary says it.
         return None;
     }

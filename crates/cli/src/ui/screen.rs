@@ -8,7 +8,7 @@ use crate::args::RunOutput;
 use crate::escape;
 use crate::output::{self, Output};
 use crate::terminal;
-use crate::ui::lines::{Line, Lines};
+use crate::ui::lines::{Line, Lines, Said};
 use crate::ui::{summary, view};
 
 /// What follows a run on the screen.
@@ -18,13 +18,18 @@ pub(crate) struct Screen {
     kind: Option<RunOutput>,
     bar: Option<ProgressBar>,
     lines: Lines,
+    /// Whether this process drives the run, and so logs each decision.
+    drives: bool,
+    /// What one can do instead of waiting, until it is said.
+    way_out: Option<String>,
     view: Option<Box<RunView>>,
     /// The record that ends the run, for `--output json`.
     last: Option<Record>,
 }
 
 impl Screen {
-    pub(crate) fn new(output: Output, kind: Option<RunOutput>) -> Self {
+    /// `way_out` says, on a terminal, what to do if one does not want to wait.
+    pub(crate) fn new(output: Output, kind: Option<RunOutput>, way_out: String) -> Self {
         let live = kind == Some(RunOutput::Human) && !output.quiet() && output::live_view_possible();
         let bar = live.then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
@@ -35,12 +40,13 @@ impl Screen {
             output.set_view(Some(bar.clone()));
             bar
         });
-        Self { output, kind, bar, lines: Lines::default(), view: None, last: None }
+        let way_out = bar.is_some().then_some(way_out);
+        Self { output, kind, bar, lines: Lines::default(), drives: false, way_out, view: None, last: None }
     }
 
     /// Whether time alone changes what is seen.
     pub(crate) fn ticks(&self) -> bool {
-        self.bar.is_some() && self.view.is_some()
+        (self.bar.is_some() && self.view.is_some()) || self.lines.waits()
     }
 
     /// Shows a record; `replayed` ones happened before.
@@ -49,8 +55,8 @@ impl Screen {
             Some(RunOutput::Ndjson) => self.output.line(&escape::json(&record.to_json())),
             Some(RunOutput::Json) | None => {}
             Some(RunOutput::Human) => {
-                let all = self.bar.is_none() && !replayed;
-                self.human(&record, all);
+                let logged = self.drives && !replayed && self.output.verbose();
+                self.human(&record, logged);
             }
         }
         if matches!(record.event, RecordEvent::RunFinished(_)) {
@@ -58,12 +64,33 @@ impl Screen {
         }
     }
 
-    fn human(&mut self, record: &Record, all: bool) {
-        match self.lines.line(record, all, self.output.err_paint()) {
-            Some(Line::Words(words)) => self.output.line(&words),
-            Some(Line::Around(around)) if !self.output.quiet() => self.output.note(&around),
-            Some(Line::Around(_)) | None => {}
+    /// Shows a record for people; a decision that is `logged` stands on stderr already.
+    fn human(&mut self, record: &Record, logged: bool) {
+        let decision =
+            if let RecordEvent::Decision(decision) = &record.event { Some(decision) } else { None };
+        if decision.is_none() || !logged {
+            for said in self.lines.push(record, self.bar.is_none(), self.output.err_paint()) {
+                self.say(said);
+            }
         }
+        if decision.is_some_and(|decision| decision.action == "hold")
+            && let Some(way_out) = self.way_out.take()
+        {
+            self.output.note(&self.output.err_paint().dim(&format!("  {way_out}")));
+        }
+    }
+
+    fn say(&self, said: Said) {
+        match said.line {
+            Line::Words(words) => self.output.line(&words),
+            Line::Around(around) if !self.output.quiet() => self.output.note(&around),
+            Line::Around(_) => {}
+        }
+    }
+
+    /// Notes whether this process drives the run.
+    pub(crate) fn drives(&mut self, drives: bool) {
+        self.drives = drives;
     }
 
     /// Shows where the run stands.
@@ -73,7 +100,10 @@ impl Screen {
     }
 
     /// Draws the live view again.
-    pub(crate) fn tick(&self) {
+    pub(crate) fn tick(&mut self) {
+        if let Some(said) = self.lines.idle() {
+            self.say(said);
+        }
         if let (Some(bar), Some(view)) = (&self.bar, &self.view) {
             let now: At = SystemClock.now();
             bar.set_message(view::lines(view, now, output::size(), self.output.err_paint()).join("\n"));
@@ -83,6 +113,9 @@ impl Screen {
 
     /// Takes the live view away.
     pub(crate) fn clear(&mut self) {
+        if let Some(said) = self.lines.rest() {
+            self.say(said);
+        }
         if self.bar.take().is_some() {
             self.output.set_view(None);
             terminal::restore();
