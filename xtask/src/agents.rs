@@ -9,6 +9,7 @@ pub(crate) fn run() -> Outcome {
     if on_path("claude") {
         println!("`claude` is on PATH; the tests leave it alone and use their own pinned versions");
     }
+    println!("pinned versions that are missing come from npm, which may take a minute");
     for version in AgentVersion::ALL {
         let installed = agent::install(version)?;
         let verb = if installed.fresh { "installed" } else { "present" };

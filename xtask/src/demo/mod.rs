@@ -18,11 +18,25 @@ use crate::{Outcome, agents, needs};
 const DONE: i32 = 0;
 const STRANDED: i32 = 3;
 
+/// What is shown of a decision in the log.
+const FIELDS: [&str; 9] = [
+    "reason",
+    "turn_budget",
+    "turns_spent",
+    "turns_spent_total",
+    "continues_used",
+    "nudges_used",
+    "nudges_limit",
+    "debt",
+    "cost_usd",
+];
+
 pub(crate) fn run() -> Outcome {
     let mut setup = Steps::default();
     let ready = setup.run("needs", "cargo xtask needs", needs::run)
         && setup.run("agents", "cargo xtask agents", agents::run)
         && setup.run("build", "cargo build --package bursar", || {
+            println!("    building bursar (debug), about a minute the first time");
             status(cargo().args(["build", "--quiet", "--package", "bursar"]))
         });
     if !ready {
@@ -30,7 +44,15 @@ pub(crate) fn run() -> Outcome {
     }
     walks_away_and_is_held()?;
     never_collects()?;
-    println!("\nBoth runs ended as they should.");
+    narrate(
+        "Both runs ended as they should. What was shown: the same agent left work running in the background twice. \
+         Once the work could be waited for, and the run was `done` only after the agent had read its result; once it \
+         could not, and the run was `stranded`, naming what still ran. Every decision is in the log with what it cost.",
+    );
+    println!(
+        "\nNext, with your own agent and key:\n\n    cargo install --path crates/cli\n    cd your/project\n    \
+         bursar run --permissions acceptEdits \"Fix the failing test, and run the whole suite.\""
+    );
     Ok(())
 }
 
@@ -51,16 +73,19 @@ fn walks_away_and_is_held() -> Outcome {
 
     let ended = stage.run(&["--max-turns", "10"], "Build the project.")?;
 
-    check("exit code", &ended.code, &Some(DONE))?;
-    check("the build ran to its end", &stage.made("built"), &true)?;
-    check("requests the model got", &stage.model().main_requests().len(), &4)?;
-    check("the model was told of the end", &stage.model().main_requests()[2].notified(), &true)?;
+    let requests = stage.model().main_requests();
+    check("exit code", word(ended.code), DONE)?;
+    check("the build ran to its end", yes(stage.made("built")), "yes")?;
+    check("requests to the model", requests.len(), 4)?;
+    check("the model was told of the build's end", yes(requests[2].notified()), "yes")?;
     stage.model().assert_no_faults();
     stage.show(&ended)?;
     let shown = stage.shown(&ended)?;
-    check("outcome", &shown["outcome"], &Value::from("done"))?;
-    check("background tasks still owed", &shown["finished"]["debt"], &Value::from(0))?;
-    check("nudges used", &shown["finished"]["nudges"]["used"], &Value::from(0))
+    check("outcome", text(&shown["outcome"]), "done")?;
+    check("background tasks still owed", &shown["finished"]["debt"], 0)?;
+    check("nudges used", &shown["finished"]["nudges"]["used"], 0)?;
+    plainly("after the first turn, with the build killed or its result never told");
+    Ok(())
 }
 
 /// The agent leaves something behind for good. A run that ends so must not look like a success.
@@ -76,31 +101,56 @@ fn never_collects() -> Outcome {
 
     let ended = stage.run(&["--max-turns", "10", "--hold", "5s"], "Do the long job.")?;
 
-    check("exit code", &ended.code, &Some(STRANDED))?;
+    check("exit code", word(ended.code), STRANDED)?;
     stage.show(&ended)?;
     let shown = stage.shown(&ended)?;
-    check("outcome", &shown["outcome"], &Value::from("stranded"))?;
-    check("background tasks still owed", &shown["finished"]["debt"], &Value::from(1))?;
-    check("nudges used", &shown["finished"]["nudges"]["used"], &Value::from(1))?;
+    check("outcome", text(&shown["outcome"]), "stranded")?;
+    check("background tasks still owed", &shown["finished"]["debt"], 1)?;
+    check("nudges used", &shown["finished"]["nudges"]["used"], 1)?;
     let told = shown["finished"]["survivors"].as_array().map_or(0, Vec::len);
-    check("processes that still run, as told and as found", &told, &stage.left_running())?;
-    narrate("Each decision is one line of the log, with the budget and what was spent:");
+    check("processes that still run, as told and as found", told, stage.left_running())?;
+    plainly("and nobody would have known of the job it left");
+    narrate("Each decision is one record of the log, with the budget and what was spent:");
     let decisions = ended.decisions()?;
     for decision in &decisions {
-        println!("{decision}");
+        println!("\n  {}: {}", text(&decision["action"]), text(&decision["message"]));
+        for field in FIELDS {
+            println!("    {field:<17} {}", text(&decision[field]));
+        }
     }
-    check("the log tells of the nudge", &decisions.iter().any(|line| line.contains("nudge")), &true)
+    println!();
+    let nudged = decisions.iter().any(|decision| decision["action"] == "nudge");
+    check("the log tells of the nudge", yes(nudged), "yes")
 }
 
 fn narrate(text: &str) {
     println!("\n# {text}");
 }
 
+/// Says what the agent alone would have said.
+fn plainly(and: &str) {
+    println!("\n  Plain `claude -p` would have reported \"success\": {and}.");
+}
+
+fn yes(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
+fn word(code: Option<i32>) -> String {
+    code.map_or_else(|| "none".to_owned(), |code| code.to_string())
+}
+
+/// Returns a value as people write it: text without quotes.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 /// Compares what came with what should have come; a difference ends the demo.
-fn check<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Outcome {
+fn check(what: &str, found: impl ToString, expected: impl ToString) -> Outcome {
+    let (found, expected) = (found.to_string(), expected.to_string());
     if found == expected {
-        println!("  ok: {what}: {found:?}");
+        println!("  ok: {what} {found}");
         return Ok(());
     }
-    Err(format!("{what}: {found:?}, but it should be {expected:?}").into())
+    Err(format!("{what}: {found}, but it should be {expected}").into())
 }

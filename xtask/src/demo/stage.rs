@@ -90,13 +90,12 @@ impl Stage {
 }
 
 impl Ended {
-    /// Returns the lines of the log that tell of a decision.
-    pub(super) fn decisions(&self) -> Result<Vec<String>, Box<dyn Error>> {
+    /// Returns the fields of the log's records that tell of a decision.
+    pub(super) fn decisions(&self) -> Result<Vec<Value>, Box<dyn Error>> {
         let log = fs::read_to_string(&self.log)?;
-        let decides = |line: &&str| {
-            serde_json::from_str::<Value>(line).is_ok_and(|line| find(&line, "action").is_some())
-        };
-        Ok(log.lines().filter(decides).map(str::to_owned).collect())
+        let records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let fields = records.map(|mut record| record["fields"].take());
+        Ok(fields.filter(|fields| fields.get("action").is_some()).collect())
     }
 }
 
@@ -120,7 +119,8 @@ fn find<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     }
 }
 
-/// Prints a command as one could type it, with the folder of the program left out.
+/// Prints a command as one could type it, with the folder of the program left out. A long one has one option a line,
+/// and the variables that only point the agent at the scripted model are counted instead.
 fn announce(command: &Command) {
     let program = PathBuf::from(command.get_program());
     let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -128,6 +128,24 @@ fn announce(command: &Command) {
         let argument = argument.to_string_lossy().into_owned();
         if argument.contains([' ', '$', '\'', '"']) { format!("'{argument}'") } else { argument }
     };
-    let arguments: Vec<String> = command.get_args().map(quoted).collect();
-    println!("\n$ {program} {}", arguments.join(" "));
+    let mut groups: Vec<String> = Vec::new();
+    let mut variables = 0;
+    let mut arguments = command.get_args().map(quoted).peekable();
+    while let Some(mut argument) = arguments.next() {
+        if argument.starts_with("--")
+            && let Some(value) = arguments.next_if(|value| !value.starts_with("--"))
+        {
+            if argument == "--env" {
+                variables += 1;
+                continue;
+            }
+            argument = format!("{argument} {value}");
+        }
+        groups.push(argument);
+    }
+    let short = groups.iter().map(String::len).sum::<usize>() < 80;
+    println!("\n$ {program} {}", groups.join(if short { " " } else { " \\\n    " }));
+    if variables > 0 {
+        println!("  (left out: --env for {variables} variables that point the agent at the scripted model)");
+    }
 }
