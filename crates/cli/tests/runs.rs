@@ -421,3 +421,37 @@ fn decisions_are_in_the_log_file() {
         assert!(!decision["fields"][field].is_null(), "{field} is missing in {decision}");
     }
 }
+
+#[test]
+fn a_narrow_list_gives_up_columns_before_the_prompt() {
+    let home = Home::new();
+    let (_scripted, path) = agent(answer("ok"));
+    home.run(&["run", "fix the failing test", "--agent-path", &path]);
+    for (columns, titles) in
+        [("40", "RUN STATUS AGE PROMPT"), ("120", "RUN STATUS AGE TURNS DEBT DIR PROMPT")]
+    {
+        let listed = home.command(&["ls", "--all"]).env("COLUMNS", columns).output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        let first: Vec<&str> = listed.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(first.join(" "), titles, "{listed}");
+        assert!(listed.contains("fix the failing"), "{listed}");
+    }
+}
+
+#[test]
+fn gc_says_what_goes_before_and_after() {
+    let home = Home::new();
+    let (_scripted, path) = agent(answer("ok"));
+    home.run(&["run", "fix the failing test", "--agent-path", &path]);
+    let run = home.youngest_run();
+    let kept = home.run(&["gc", "--dry-run"]);
+    assert_eq!((kept.code, kept.stdout.as_str()), (0, "would remove 0 runs\n"), "it is too young");
+    let line = |printed: &str| printed.lines().next().unwrap().to_owned();
+    let foretold = home.run(&["gc", "--dry-run", "--older-than", "0s"]).stdout;
+    assert!(foretold.ends_with("\nwould remove 1 run\n"), "{foretold}");
+    assert!(line(&foretold).starts_with(&format!("{run} · done · ended ")), "{foretold}");
+    assert!(line(&foretold).ends_with("ago · fix the failing test"), "{foretold}");
+    let removed = home.run(&["gc", "--older-than", "0s"]).stdout;
+    assert!(line(&removed).starts_with(&run) && removed.contains("\nremoved 1 run ("), "{removed}");
+    assert_eq!(home.run(&["show", &run]).code, 2);
+}

@@ -251,3 +251,72 @@ fn indented(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| format!("  ┊ {line}")).collect();
     lines.join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use bursar_core::background::{Kind, State};
+    use bursar_runner::BackgroundRecord;
+
+    use super::*;
+
+    fn record(event: RecordEvent) -> Record {
+        Record { v: 1, seq: 1, at: At(0), run: "k7f2abcd".to_owned(), event }
+    }
+
+    fn ended(id: &str, exit: Option<i32>) -> Record {
+        record(RecordEvent::Background(BackgroundRecord {
+            id: id.to_owned(),
+            kind: Kind::Shell,
+            state: State::Done,
+            exit,
+            description: String::new(),
+            owed: false,
+            output: None,
+            by_subagent: false,
+            began: At(0),
+            ended: Some(At(1_000)),
+            cut_after_look: false,
+        }))
+    }
+
+    fn words(lines: impl IntoIterator<Item = Said>) -> Vec<String> {
+        let text = |said: Said| match said.line {
+            Line::Words(text) | Line::Around(text) => text,
+        };
+        lines.into_iter().map(text).collect()
+    }
+
+    fn push(lines: &mut Lines, record: &Record) -> Vec<String> {
+        words(lines.push(record, true, Paint::new(false)))
+    }
+
+    #[test]
+    fn an_end_whose_exit_code_follows_is_told_once() {
+        let mut lines = Lines::default();
+        assert_eq!(push(&mut lines, &ended("b1", None)), [""; 0]);
+        assert_eq!(push(&mut lines, &ended("b1", Some(0))), ["shell b1 · done · exit 0 · 0:01"]);
+    }
+
+    #[test]
+    fn an_end_without_an_exit_code_is_told_in_its_place_or_after_a_while() {
+        let mut lines = Lines::default();
+        assert_eq!(push(&mut lines, &ended("b1", None)), [""; 0]);
+        let both = ["shell b1 · done · 0:01", "shell b2 · done · exit 0 · 0:01"];
+        assert_eq!(push(&mut lines, &ended("b2", Some(0))), both);
+
+        assert_eq!(push(&mut lines, &ended("b3", None)), [""; 0]);
+        assert!(lines.waits() && lines.idle().is_none());
+        assert_eq!(words(lines.idle()), ["shell b3 · done · 0:01"]);
+        assert!(!lines.waits());
+    }
+
+    #[test]
+    fn an_attempts_end_is_told_if_the_run_goes_on() {
+        let end = EndRecord { how: "exited".to_owned(), code: Some(1), ..EndRecord::default() };
+        let ended = record(RecordEvent::AttemptEnded { attempt: 1, end, skipped_lines: 0 });
+        let started = record(RecordEvent::AttemptStarted { attempt: 2, pid: 7, found: false });
+        let mut lines = Lines::default();
+        assert_eq!(push(&mut lines, &ended), [""; 0]);
+        assert_eq!(push(&mut lines, &started), ["attempt 1 ended · exit 1", "attempt 2 started · pid 7"]);
+    }
+}
