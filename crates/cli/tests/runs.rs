@@ -358,6 +358,10 @@ fn people_are_told_an_ending_once_and_alike_by_run_attach_and_logs() {
     let logged: Vec<&str> =
         logged.lines().map(|line| &line[9..]).filter(|line| !["begun", "woken"].contains(line)).collect();
     assert_eq!(logged, ran.lines().collect::<Vec<_>>());
+
+    let wordy = home.run(&["run", "x", "-v", "--agent-path", &path]).stderr;
+    assert_eq!(wordy.matches("holding the agent's input open").count(), 1, "{wordy}");
+    assert!(wordy.contains("action=\"hold\""), "the log has all its fields: {wordy}");
 }
 
 #[test]

@@ -46,8 +46,8 @@ pub(crate) fn run() -> Outcome {
     never_collects()?;
     narrate(
         "Both runs ended as they should. What was shown: the same agent left work running in the background twice. \
-         Once the work could be waited for, and the run was `done` only after the agent had read its result; once it \
-         could not, and the run was `stranded`, naming what still ran. Every decision is in the log with what it cost.",
+         Once its result was collected, and only then was the run `done`; once it was not, and the run was `stranded`, \
+         naming the work and how it ended. Every decision is in the log with what it cost.",
     );
     println!(
         "\nNext, with your own agent and key:\n\n    cargo install --path crates/cli\n    cd your/project\n    \
@@ -75,16 +75,16 @@ fn walks_away_and_is_held() -> Outcome {
 
     let requests = stage.model().main_requests();
     check("exit code", word(ended.code), DONE)?;
-    check("the build ran to its end", yes(stage.made("built")), "yes")?;
+    holds("the build ran to its end", stage.made("built"))?;
     check("requests to the model", requests.len(), 4)?;
-    check("the model was told of the build's end", yes(requests[2].notified()), "yes")?;
+    holds("the model was told of the build's end", requests[2].notified())?;
     stage.model().assert_no_faults();
     stage.show(&ended)?;
     let shown = stage.shown(&ended)?;
     check("outcome", text(&shown["outcome"]), "done")?;
     check("background tasks still owed", &shown["finished"]["debt"], 0)?;
     check("nudges used", &shown["finished"]["nudges"]["used"], 0)?;
-    plainly("after the first turn, with the build killed or its result never told");
+    plainly("at the end of its first turn; up to version 2.1.291 it then kills the build after 5 seconds");
     Ok(())
 }
 
@@ -109,7 +109,7 @@ fn never_collects() -> Outcome {
     check("nudges used", &shown["finished"]["nudges"]["used"], 1)?;
     let told = shown["finished"]["survivors"].as_array().map_or(0, Vec::len);
     check("processes that still run, as told and as found", told, stage.left_running())?;
-    plainly("and nobody would have known of the job it left");
+    plainly("without a word about the job that nobody looked at");
     narrate("Each decision is one record of the log, with the budget and what was spent:");
     let decisions = ended.decisions()?;
     for decision in &decisions {
@@ -120,20 +120,34 @@ fn never_collects() -> Outcome {
     }
     println!();
     let nudged = decisions.iter().any(|decision| decision["action"] == "nudge");
-    check("the log tells of the nudge", yes(nudged), "yes")
+    holds("the log tells of the nudge", nudged)
 }
 
 fn narrate(text: &str) {
-    println!("\n# {text}");
+    let mut line = "#".to_owned();
+    println!();
+    for word in text.split_whitespace() {
+        if line.len() + word.len() >= 100 {
+            println!("{line}");
+            line = "#".to_owned();
+        }
+        line = format!("{line} {word}");
+    }
+    println!("{line}");
 }
 
 /// Says what the agent alone would have said.
 fn plainly(and: &str) {
-    println!("\n  Plain `claude -p` would have reported \"success\": {and}.");
+    println!("\n  Plain `claude -p` would have reported \"success\" here, {and}.");
 }
 
-fn yes(is_so: bool) -> &'static str {
-    if is_so { "yes" } else { "no" }
+/// Says that something is so; if it is not, that ends the demo.
+fn holds(what: &str, is_so: bool) -> Outcome {
+    if !is_so {
+        return Err(format!("{what}: that is not so").into());
+    }
+    println!("  ok: {what}");
+    Ok(())
 }
 
 fn word(code: Option<i32>) -> String {

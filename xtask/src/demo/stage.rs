@@ -56,7 +56,7 @@ impl Stage {
         let log = self.home.root().join("bursar.log");
         let mut command = self.bursar();
         command.args(["--log-format", "json", "--log-file"]).arg(&log).arg("run");
-        command.args(["--permissions", "bypassPermissions", "--agent-path"]).arg(&self.agent);
+        command.args(["--permissions", "bypass", "--agent-path"]).arg(&self.agent);
         for (name, _) in self.home.env().iter().filter(|(name, _)| !OF_THE_HOME.contains(&name.as_str())) {
             command.args(["--env", name]);
         }
