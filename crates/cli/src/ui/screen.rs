@@ -57,6 +57,9 @@ impl Screen {
             Some(RunOutput::Human) => {
                 let logged = self.drives && !replayed && self.output.verbose();
                 self.human(&record, logged);
+                if !replayed {
+                    self.tell_way_out(&record);
+                }
             }
         }
         if matches!(record.event, RecordEvent::RunFinished(_)) {
@@ -66,14 +69,18 @@ impl Screen {
 
     /// Shows a record for people; a decision that is `logged` stands on stderr already.
     fn human(&mut self, record: &Record, logged: bool) {
-        let decision =
-            if let RecordEvent::Decision(decision) = &record.event { Some(decision) } else { None };
-        if decision.is_none() || !logged {
-            for said in self.lines.push(record, self.bar.is_none(), self.output.err_paint()) {
-                self.say(said);
-            }
+        if logged && matches!(record.event, RecordEvent::Decision(_)) {
+            return;
         }
-        if decision.is_some_and(|decision| decision.action == "hold")
+        for said in self.lines.push(record, self.bar.is_none(), self.output.err_paint()) {
+            self.say(said);
+        }
+    }
+
+    /// Says once, at the first hold, what to do if one does not want to wait.
+    fn tell_way_out(&mut self, record: &Record) {
+        if let RecordEvent::Decision(decision) = &record.event
+            && decision.action == "hold"
             && let Some(way_out) = self.way_out.take()
         {
             self.output.note(&self.output.err_paint().dim(&format!("  {way_out}")));
