@@ -1,56 +1,52 @@
-//! Looks for the agent on this machine before a run is made, so that a missing one is said in full and leaves nothing.
+//! Why an agent cannot be started on this machine, in words that lead on.
 
 use std::path::Path;
 
+use bursar_core::event::{Refusal, RefusalKind};
 use bursar_runner::AgentChoice;
 use bursar_transport::FindError;
 
-use crate::exit;
-use crate::failure::Failure;
 use crate::hosts;
 
-/// Refuses an agent that cannot be started here. What the host itself says later still counts.
-pub(crate) async fn check(agent: &AgentChoice) -> Result<(), Failure> {
+/// Returns what keeps an agent from being started here; None if it is nothing of the agent's program.
+pub(crate) async fn refusal(agent: &AgentChoice) -> Option<Refusal> {
     match &agent.path {
         Some(path) => at(Path::new(path)),
-        None if in_path(&agent.name) => Ok(()),
         None => anywhere(&agent.name).await,
     }
 }
 
-fn at(path: &Path) -> Result<(), Failure> {
+fn at(path: &Path) -> Option<Refusal> {
     let shown = path.display();
-    let refused = |what: &str| Failure::new(exit::REFUSED, format!("the agent's program `{shown}` {what}"));
+    let refused = |what: &str, hint: String| {
+        let detail = format!("the agent's program `{shown}` on `{}` {what}", hosts::LOCAL);
+        Some(Refusal { kind: RefusalKind::NoAgent, detail, hint })
+    };
     let Ok(found) = std::fs::metadata(path) else {
-        return Err(
-            refused("does not exist").hint("check the spelling, or leave --agent-path out to look for it")
+        return refused(
+            "does not exist",
+            "check the spelling, or leave --agent-path out to have it looked for".to_owned(),
         );
     };
     if found.is_dir() {
-        return Err(refused("is a folder").hint(format!("name the program in it, such as {shown}/claude")));
+        return refused(
+            "is a folder",
+            format!("--agent-path takes the program in it, such as {shown}/claude"),
+        );
     }
-    if !executable(path) {
-        return Err(refused("is not executable").hint(format!("chmod +x {shown}, if it is the right file")));
+    if rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_err() {
+        return refused(
+            "is not executable",
+            format!("chmod +x {shown}, if --agent-path names the right file"),
+        );
     }
-    Ok(())
-}
-
-fn in_path(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| {
-        let file = folder.join(name);
-        file.is_file() && executable(&file)
-    })
-}
-
-fn executable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    None
 }
 
 /// Looks where a login shell and the usual installers have it.
-async fn anywhere(name: &str) -> Result<(), Failure> {
+async fn anywhere(name: &str) -> Option<Refusal> {
     let Err(FindError::NotFound { places, .. }) = hosts::here().find_agent(name, None).await else {
-        return Ok(());
+        return None;
     };
     let mut looked: Vec<String> = Vec::new();
     for place in places {
@@ -58,7 +54,12 @@ async fn anywhere(name: &str) -> Result<(), Failure> {
             looked.push(place);
         }
     }
-    Err(Failure::new(exit::REFUSED, format!("no agent: `{name}` was not found on this machine"))
-        .hint("install it (npm install -g @anthropic-ai/claude-code) or name its place with --agent-path")
-        .hint(format!("looked at {}", looked.join(", "))))
+    Some(Refusal {
+        kind: RefusalKind::NoAgent,
+        detail: format!("`{name}` was not found on `{}`", hosts::LOCAL),
+        hint: format!(
+            "install it (npm install -g @anthropic-ai/claude-code) or name its place with --agent-path; looked at {}",
+            looked.join(", ")
+        ),
+    })
 }

@@ -12,6 +12,7 @@ use bursar_runner::{
 };
 use bursar_transport::Holder;
 
+use crate::agent;
 use crate::failure::Failure;
 
 /// The name of this machine.
@@ -42,8 +43,59 @@ pub(crate) fn here() -> Holder {
 
 fn host(name: &str, store: &Arc<Store>) -> Arc<dyn AgentHost> {
     match name {
-        LOCAL => Arc::new(HolderHost::new(here(), store.clone())),
+        LOCAL => Arc::new(Here(HolderHost::new(here(), store.clone()))),
         _ => Arc::new(Unknown { name: name.to_owned() }),
+    }
+}
+
+/// This machine, where what is wrong with the agent's program can be seen from here.
+#[derive(Debug)]
+struct Here(HolderHost);
+
+impl AgentHost for Here {
+    fn start<'a>(&'a self, order: &'a StartOrder) -> Answer<'a, Started> {
+        Box::pin(async move {
+            match self.0.start(order).await {
+                Err(HostError::Refused(refusal)) if refusal.kind == RefusalKind::NoAgent => {
+                    Err(HostError::Refused(agent::refusal(&order.agent).await.unwrap_or(refusal)))
+                }
+                answer => answer,
+            }
+        })
+    }
+
+    fn follow<'a>(&'a self, run: &'a RunId, attempt: AttemptId, from: u64) -> Answer<'a, Box<dyn Follow>> {
+        self.0.follow(run, attempt, from)
+    }
+
+    fn append<'a>(
+        &'a self,
+        run: &'a RunId,
+        attempt: AttemptId,
+        offset: u64,
+        bytes: &'a [u8],
+    ) -> Answer<'a, Appended> {
+        self.0.append(run, attempt, offset, bytes)
+    }
+
+    fn close_input<'a>(&'a self, run: &'a RunId, attempt: AttemptId, offset: u64) -> Answer<'a, ()> {
+        self.0.close_input(run, attempt, offset)
+    }
+
+    fn stop<'a>(&'a self, run: &'a RunId, attempt: AttemptId, now: bool) -> Answer<'a, Vec<Survivor>> {
+        self.0.stop(run, attempt, now)
+    }
+
+    fn survey<'a>(&'a self, run: &'a RunId, outputs: &'a [(String, String)]) -> Answer<'a, Survey> {
+        self.0.survey(run, outputs)
+    }
+
+    fn stderr_tail<'a>(&'a self, run: &'a RunId, attempt: AttemptId) -> Answer<'a, String> {
+        self.0.stderr_tail(run, attempt)
+    }
+
+    fn gc<'a>(&'a self, older_than: Duration, keep: &'a [RunId]) -> Answer<'a, u64> {
+        self.0.gc(older_than, keep)
     }
 }
 

@@ -303,7 +303,7 @@ fn a_message_reaches_the_agent() {
     let late = home.run(&["send", &run, "more"]);
     assert_eq!(late.code, 2);
     let hint = format!("hint: `bursar run --resume {run} \"...\"` goes on in its session\n");
-    assert!(late.stderr.contains("is over") && late.stderr.ends_with(&hint), "{}", late.stderr);
+    assert!(late.stderr.contains("is over") && late.stderr.contains(&hint), "{}", late.stderr);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn an_agent_that_is_nowhere_is_refused_with_every_place_named() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     if output.status.code() == Some(5) {
         assert!(stderr.contains("\nhint: install it (npm install -g "), "{stderr}");
-        let places = stderr.lines().find_map(|line| line.strip_prefix("hint: looked at ")).unwrap();
+        let (_, places) = stderr.trim_end().split_once("; looked at ").unwrap();
         let places: Vec<&str> = places.split(", ").collect();
         let different: std::collections::BTreeSet<&&str> = places.iter().collect();
         assert!(places.contains(&"/usr/bin") && different.len() == places.len(), "{stderr}");

@@ -21,7 +21,7 @@ use crate::hosts;
 use crate::output::Output;
 use crate::session::{Role, Session};
 use crate::ui::summary;
-use crate::{agent, driver, escape, exit, span, state};
+use crate::{driver, escape, exit, span, state};
 
 /// How long `--detach` waits for the agent's start.
 const FIRST_SIGN: Duration = Duration::from_secs(10);
@@ -168,7 +168,6 @@ impl RunArgs {
         self.refuse_what_comes_later()?;
         let (kind, detach) = (self.output, self.detach);
         let mut new = self.into_new_run(output)?;
-        agent::check(&new.agent).await?;
         let store = state::open()?;
         let run = loop {
             match store.create(&new, SystemClock.now()) {

@@ -84,6 +84,7 @@ impl SendArgs {
 fn over(run: &RunId) -> Failure {
     Failure::usage(format!("run `{run}` is over"))
         .hint(format!("`bursar run --resume {run} \"...\"` goes on in its session"))
+        .hint(format!("`bursar show {run}` tells how it ended"))
 }
 
 /// How often the run told that a message came too late.
