@@ -84,7 +84,7 @@ fn walks_away_and_is_held() -> Outcome {
     check("outcome", text(&shown["outcome"]), "done")?;
     check("background tasks still owed", &shown["finished"]["debt"], 0)?;
     check("nudges used", &shown["finished"]["nudges"]["used"], 0)?;
-    plainly("at the end of its first turn; up to version 2.1.291 it then kills the build after 5 seconds");
+    plainly("though up to version 2.1.291 it kills the build 5 seconds after the turn");
     Ok(())
 }
 
