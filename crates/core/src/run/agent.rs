@@ -98,7 +98,7 @@ impl Run {
                 self.asked.remove(request);
             }
             AgentEvent::Denied { tool } => {
-                self.remark(format!("{tool} was not permitted; --permissions decides that"))
+                self.remark(format!("{tool} was not permitted; --permissions decides that"));
             }
             AgentEvent::Lifecycle { message, state, .. } => {
                 let reach = match state {

@@ -169,7 +169,7 @@ impl Run {
         let run = &self.request.run;
         let host = &self.request.host;
         let resume = match self.session() {
-            Some(session) => format!("`bursar run --resume {session} \"…\"` goes on in the same session"),
+            Some(_) => format!("`bursar run --resume {run} \"…\"` goes on in the same session"),
             None => "start the run again".to_owned(),
         };
         let because = fault.map_or_else(String::new, |fault| self.because(fault));
