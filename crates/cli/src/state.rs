@@ -46,10 +46,11 @@ pub(crate) fn find(name: &str) -> Result<(Arc<Store>, RunId), Failure> {
     Ok((store, run))
 }
 
-/// Returns the session that the user names by its own id, or by the run it was.
-pub(crate) fn session(name: &str) -> Result<SessionId, Failure> {
+/// Returns the session that the user names by its own id, or by the run it was; of a run, the folder it worked in, too,
+/// since the agent keeps its sessions by folder.
+pub(crate) fn session(name: &str) -> Result<(SessionId, Option<Vec<u8>>), Failure> {
     if is_uuid(name) {
-        return Ok(SessionId(name.to_owned()));
+        return Ok((SessionId(name.to_owned()), None));
     }
     let runs = "`bursar ls --all` shows runs";
     let found = match open_existing()? {
@@ -65,11 +66,13 @@ pub(crate) fn session(name: &str) -> Result<SessionId, Failure> {
         ))
         .hint(runs));
     };
-    let Some(finished) = store.load(&run)?.and_then(|stored| stored.finished) else {
+    let stored = store.load(&run)?;
+    let dir = stored.as_ref().map(|stored| stored.dir.clone());
+    let Some(finished) = stored.and_then(|stored| stored.finished) else {
         return Err(Failure::usage(format!("run `{run}` is not over"))
             .hint(format!("`bursar send {run} \"...\"` tells its agent something more; {runs}")));
     };
-    finished.session.map(SessionId).ok_or_else(|| {
+    finished.session.map(|session| (SessionId(session), dir)).ok_or_else(|| {
         Failure::usage(format!("run `{run}` has no session: its agent did not come to begin one")).hint(runs)
     })
 }

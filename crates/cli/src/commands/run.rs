@@ -45,7 +45,7 @@ pub(crate) struct RunArgs {
     /// A pool of hosts (not in this version yet)
     #[arg(long, value_name = "POOL", hide = true, conflicts_with = "host")]
     pool: Option<String>,
-    /// The agent's working folder [default: the current one]
+    /// The agent's working folder [default: the current one; with --resume RUN that run's]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// The model, as the agent names it
@@ -214,7 +214,11 @@ impl RunArgs {
     }
 
     fn into_new_run(self, output: &Output) -> Result<NewRun, Failure> {
-        let dir = working_dir(self.dir)?;
+        let (resume, resumed_in) = match self.resume.as_deref().map(state::session).transpose()? {
+            Some((session, dir)) => (Some(session), dir),
+            None => (None, None),
+        };
+        let dir = working_dir(self.dir.or_else(|| resumed_in.map(|dir| OsString::from_vec(dir).into())))?;
         for name in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(Failure::usage(format!("`{name}` is not the name of a variable"))
@@ -251,7 +255,6 @@ impl RunArgs {
             timeout: self.timeout,
             ..Limits::default()
         };
-        let resume = self.resume.as_deref().map(state::session).transpose()?;
         let prompt = prompt(self.prompt, output)?;
         let seed = state::random();
         Ok(NewRun {
