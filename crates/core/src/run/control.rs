@@ -418,8 +418,7 @@ impl Run {
         let outcome = match &mut self.stage {
             Stage::Ended => return,
             Stage::Stopping { confirmed: true } => {
-                let outcome = self.outcome(Ending::Stopped, "user_stop", None);
-                self.finalize(outcome);
+                self.finish_stopped();
                 return;
             }
             Stage::Stopping { confirmed: false } => return,
@@ -608,8 +607,7 @@ impl Run {
                 *confirmed = true;
                 // What cannot be stopped may never end; the outcome names it.
                 if self.living().is_none() || !self.survivors.is_empty() {
-                    let outcome = self.outcome(Ending::Stopped, "user_stop", None);
-                    self.finalize(outcome);
+                    self.finish_stopped();
                 }
             }
             Stage::Surveying { .. } => self.look_at_what_is_left(),
@@ -623,6 +621,16 @@ impl Run {
             | Stage::Pause { .. }
             | Stage::Ended => {}
         }
+    }
+
+    /// The host stopped all it could: what nobody explains was ended by that.
+    fn finish_stopped(&mut self) {
+        if self.survivors.is_empty() && self.living().is_none() {
+            let changes = self.tally.table.none_lives(self.now);
+            self.show_changes(&changes);
+        }
+        let outcome = self.outcome(Ending::Stopped, "user_stop", None);
+        self.finalize(outcome);
     }
 
     pub(super) fn deadline(&mut self) {

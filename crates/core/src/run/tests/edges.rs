@@ -384,3 +384,16 @@ fn a_hold_does_not_count_the_time_in_which_nobody_drove() {
     world.passes(Duration::from_secs(2));
     assert_eq!(world.written.len(), 1);
 }
+
+#[test]
+fn a_shell_that_a_stop_took_along_was_stopped() {
+    let mut world = World::new(Limits::default());
+    world.says(&[init()]).says(&launch("c1", "b1")).says(&[text("serving"), success(2)]);
+    world.obliging = false;
+    world.fact(Fact::Asked { ask: Ask::Stop { now: false } });
+    let attempt = world.attempt;
+    world.fact(Fact::Stopped { attempt, left: Vec::new() });
+    world.exits(ExitStatus::Code(143));
+    let finished = world.ended(Ending::Stopped, "user_stop");
+    assert_eq!(finished.background[0].state, crate::background::State::Stopped);
+}
