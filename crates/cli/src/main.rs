@@ -61,7 +61,10 @@ fn block_on(future: impl Future<Output = Result<u8, Failure>>) -> Result<u8, Fai
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(
             |error| Failure::new(exit::REFUSED, "cannot start bursar's own threads").caused_by(&error),
         )?;
-    let result = runtime.block_on(future);
+    let result = runtime.block_on(async {
+        signals::outlive_file_size_limit();
+        future.await
+    });
     // Reads of stdin and waits for children must not keep a run that is over from ending.
     runtime.shutdown_background();
     result

@@ -21,6 +21,16 @@ pub(crate) struct Signals {
     hang_up: Option<Signal>,
 }
 
+/// SIGXFSZ on Linux, macOS and the BSDs.
+const FILE_SIZE: i32 = 25;
+
+/// Has a file that may not grow told as an error, like a full disk, rather than end this process (setrlimit(2)). Processes
+/// that are started from here are not affected. Must be called within the runtime.
+pub(crate) fn outlive_file_size_limit() {
+    // A handler that was set once stays, whoever listens.
+    drop(signal(SignalKind::from_raw(FILE_SIZE)));
+}
+
 impl Signals {
     /// Begins to listen; must be called within the runtime.
     pub(crate) fn listen() -> Self {

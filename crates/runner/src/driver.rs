@@ -30,6 +30,9 @@ use crate::updates::Update;
 /// How often wishes of other processes are looked for.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// How long a deadline waits for the first news of a host whose link is up.
+const NEWS_WITHIN: Duration = Duration::from_secs(30);
+
 /// How often is noted that the run is driven.
 const BEAT: Duration = Duration::from_secs(1);
 
@@ -62,6 +65,8 @@ pub(crate) struct Driver<'a> {
     down_since: Option<Instant>,
     /// The followers that have handed out all that their host had.
     current: BTreeSet<u64>,
+    /// Since when a deadline waits for news.
+    silent_since: Option<Instant>,
     /// When the loop last came round, by the run's clock.
     round: At,
     /// A deadline that came and that the fold still names: it must not spin, and is fed again at the next look.
@@ -95,6 +100,7 @@ impl<'a> Driver<'a> {
             down: BTreeSet::new(),
             down_since: None,
             current: BTreeSet::new(),
+            silent_since: None,
             round,
             stale: None,
             looked: None,
@@ -167,12 +173,23 @@ impl<'a> Driver<'a> {
         if due > now {
             return Ok(Due::In(due.since(now)));
         }
-        if self.stale == Some(due) || !self.is_current() {
+        if self.stale == Some(due) || self.awaits_news() {
             return Ok(Due::Never);
         }
         self.fact(Fact::DeadlinePassed)?;
         self.stale = self.reader.folded.next_deadline().filter(|next| *next == due);
         Ok(Due::Fed)
+    }
+
+    /// Whether a deadline has to wait for the host's news. A link that is up and brings none for long holds back nothing: a
+    /// follower can be stopped and never say a word.
+    fn awaits_news(&mut self) -> bool {
+        if self.is_current() {
+            self.silent_since = None;
+            return false;
+        }
+        let since = *self.silent_since.get_or_insert_with(Instant::now);
+        !self.down.is_empty() || since.elapsed() < NEWS_WITHIN
     }
 
     /// Whether all is known that the living agents' host knew a moment ago. While it is not (this process was dead or

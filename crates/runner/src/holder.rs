@@ -132,14 +132,12 @@ impl HolderHost {
     fn failed(&self, error: bursar_transport::HostError) -> HostError {
         let host = self.holder.host().name();
         let detail = chain(&error);
-        let doctor = format!("`bursar doctor {host}` tells what is wrong there");
+        let look = format!("see that `sh` runs on `{host}`, with a PATH, free processes and open files");
         match error {
-            bursar_transport::HostError::Refused { .. } => refused(RefusalKind::Host, detail, doctor),
-            bursar_transport::HostError::Unreachable { .. } => {
-                HostError::Unreachable { detail, hint: doctor }
-            }
+            bursar_transport::HostError::Refused { .. } => refused(RefusalKind::Host, detail, look),
+            bursar_transport::HostError::Unreachable { .. } => HostError::Unreachable { detail, hint: look },
             bursar_transport::HostError::Lost { .. } => HostError::Cut { detail },
-            bursar_transport::HostError::Unusable { .. } | _ => HostError::Failed { detail, hint: doctor },
+            bursar_transport::HostError::Unusable { .. } | _ => HostError::Failed { detail, hint: look },
         }
     }
 

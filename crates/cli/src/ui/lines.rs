@@ -241,7 +241,9 @@ fn tool_line(tool: &ToolRecord, paint: Paint) -> Option<String> {
 fn link_line(link: Link, paint: Paint) -> String {
     match link {
         Link::Live => paint.dim("link: live again"),
-        Link::Reconnecting => paint.yellow("link: lost, reconnecting; the agent goes on by itself"),
+        Link::Reconnecting => {
+            paint.yellow("link: down, reconnecting; an agent that runs there goes on by itself")
+        }
         Link::Unverifiable => paint.yellow("link: still down; nobody can tell whether the agent runs"),
     }
 }
