@@ -22,6 +22,9 @@ use crate::view::RunView;
 /// How often a watcher looks whether the log grew, and whether the driver is gone.
 const GLANCE: Duration = Duration::from_millis(100);
 
+/// How long a driver must not have moved to be told of; it notes each second that it does.
+const STILL: Duration = Duration::from_secs(10);
+
 /// Why a watcher does not fetch lost bytes again.
 const WATCHES: &str = "only the process that drives it can fetch them again";
 
@@ -42,7 +45,7 @@ pub async fn attend(
     let dir = context.store.run_dir(run);
     // A run that is over needs no driver, and its folder may lie on a disk that is full.
     let mut lock = if reader.stored.finished.is_some() { None } else { DriverLock::try_take(&dir)? };
-    let mut told = false;
+    let (mut told, mut warned) = (false, false);
     loop {
         if let Some(lock) = lock {
             // Another driver may have ended the run meanwhile. Its word counts, even if this bursar would fold the
@@ -69,9 +72,32 @@ pub async fn attend(
             told = true;
             updates.send(Update::Driving(false));
         }
+        if !warned {
+            warned = warn_of_a_still_driver(context, run, updates);
+        }
         glance(context, run, &mut asks).await?;
         lock = DriverLock::try_take(&dir)?;
     }
+}
+
+/// Says so if the process that drives the run does not move, as one that was suspended with Ctrl-Z: nobody else can.
+fn warn_of_a_still_driver(context: &Context, run: &RunId, updates: &Updates) -> bool {
+    let now = context.clock.now();
+    let Some((span, pid)) = DriverLock::still_for(&context.store.run_dir(run), now) else { return false };
+    if span < STILL {
+        return false;
+    }
+    let (name, wake) = match pid {
+        Some(pid) => {
+            (format!("the process that drives it (pid {pid})"), format!("`kill -CONT {pid}` wakes it"))
+        }
+        None => ("the process that drives it".to_owned(), "`fg` in its terminal wakes it".to_owned()),
+    };
+    updates.send(Update::Warning(format!(
+        "run {run} waits: {name} has not moved for {} s and may be suspended; {wake}",
+        span.as_secs()
+    )));
+    true
 }
 
 /// Waits for a moment and passes on what is asked meanwhile.

@@ -1,7 +1,7 @@
 //! The driver's lock: one process drives a run. The kernel lets go of it when that process dies, however it dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -35,6 +35,13 @@ impl DriverLock {
                 let modified = file.metadata().and_then(|data| data.modified()).ok();
                 let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
                 let before = since.and_then(|since| u64::try_from(since.as_millis()).ok()).map(At);
+                // For whoever waits for a driver that does not move; nothing depends on it.
+                if let Err(error) = file
+                    .set_len(0)
+                    .and_then(|()| (&file).write_all(std::process::id().to_string().as_bytes()))
+                {
+                    tracing::debug!(%error, "the driver's lock does not name its process");
+                }
                 Ok(Some(Self { file, before }))
             }
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -52,6 +59,15 @@ impl DriverLock {
         if let Err(error) = self.file.set_modified(UNIX_EPOCH + Duration::from_millis(now.0)) {
             tracing::debug!(%error, "the driver's lock keeps no time");
         }
+    }
+
+    /// Returns for how long the driver of the run with this folder has not moved, and its process id if it told it.
+    pub(crate) fn still_for(dir: &Path, now: At) -> Option<(Duration, Option<u32>)> {
+        let path = path(dir);
+        let beat = std::fs::metadata(&path).and_then(|data| data.modified()).ok()?;
+        let beat = u64::try_from(beat.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
+        let pid = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
+        Some((now.since(At(beat)), pid))
     }
 
     /// Whether somebody drives the run with this folder.
