@@ -75,8 +75,11 @@ impl Output {
             let mut stdout = io::stdout().lock();
             stdout.write_all(bytes).and_then(|()| stdout.flush())
         });
-        if written.is_err() {
-            self.0.stdout_gone.store(true, Ordering::Relaxed);
+        let Err(error) = written else { return };
+        self.0.stdout_gone.store(true, Ordering::Relaxed);
+        // A reader that goes away has seen enough; anything else lost what was asked for.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            self.err(format!("error: cannot write to stdout: {error}\n").as_bytes());
         }
     }
 
