@@ -1,7 +1,6 @@
 //! Pieces that vanish behind bursar's back: folders, mirrors, holders, agents. What is said of it is true.
 
 use std::fs;
-use std::time::Duration;
 
 use bursar_testkit::scripted::Action;
 use bursar_testkit::{AgentScript, AttemptScript, Reply, Shell};
@@ -166,9 +165,8 @@ fn an_orphan_is_waited_for_and_not_started_twice() {
     let script = AgentScript::new(first)
         .then(AttemptScript::new().otherwise(Reply::new().harvest("b1").text("it is built").success()));
     let rig = Rig::of(&script);
-    let (running, _) = rig.run_until(&[], "build", "begun");
-    // So that bursar knows of the launch.
-    std::thread::sleep(Duration::from_millis(500));
+    let (running, run) = rig.run_until(&[], "build", "begun");
+    until("bursar's knowledge of the launch", || rig.call(&["show", &run]).text().contains("shell b1"));
     send(rig.agent_pids()[0], Signal::KILL);
     let ran = running.ended();
     ran.finished("done", 0);

@@ -9,7 +9,7 @@ use bursar_testkit::scripted::Action;
 use bursar_testkit::{AttemptScript, Reply, Shell};
 use rustix::process::Signal;
 
-use crate::rig::{BOUND, Ran, Rig, Running, lives};
+use crate::rig::{BOUND, Ran, Rig, Running, lives, until};
 
 /// Talks, waits for the test, and talks again.
 fn two_parts() -> AttemptScript {
@@ -83,8 +83,9 @@ fn of_two_terminals_one_drives_and_the_other_takes_over_when_it_is_killed() {
     let (driver, run) = rig.run_until(&[], "go on", "begun");
     let viewer = Running::start(&mut rig.bursar(&["attach", "--output", "ndjson", &run]));
     let people = Running::start(&mut rig.bursar(&["attach", &run]));
-    // So that both have printed what there is.
-    std::thread::sleep(Duration::from_millis(500));
+    // So that both watch before there is nothing left to watch.
+    viewer.catches(Signal::INT);
+    people.catches(Signal::INT);
     let (lived, driven) = driver.kill();
     assert!(lived);
     rig.agent.release("go").unwrap();
@@ -117,7 +118,7 @@ fn a_detached_run_is_finished_in_the_background() {
 
     rig.agent.release("go").unwrap();
     let listed = || rig.runs().remove(0);
-    crate::rig::until("the end", || listed()["outcome"] == "done");
+    until("the end", || listed()["outcome"] == "done");
     let attached = rig.attach(&run);
     attached.finished("done", 0);
     assert_whole(&attached);
@@ -151,7 +152,7 @@ fn ctrl_c_twice_stops_at_once() {
     let rig = Rig::new(AttemptScript::new().reply(reply.without_result()).ignoring_term());
     let (running, run) = rig.run_until(&[], "build", "begun");
     running.signal(Signal::INT);
-    std::thread::sleep(Duration::from_millis(300));
+    until("the stop that the first one asked for", || rig.runs()[0]["phase"] == "settling");
     running.signal(Signal::INT);
     // The grace of a graceful stop is 10 s.
     let ran = running.ended_within(Duration::from_secs(8));
@@ -167,7 +168,7 @@ fn ctrl_c_in_a_second_terminal_leaves_the_run_alone() {
     let rig = Rig::new(two_parts());
     let (driver, run) = rig.run_until(&[], "go on", "begun");
     let viewer = Running::start(&mut rig.bursar(&["attach", &run]));
-    std::thread::sleep(Duration::from_millis(300));
+    viewer.catches(Signal::INT);
     viewer.signal(Signal::INT);
     let left = viewer.ended();
     left.complains(0, &["left run", &run, "bursar attach", "bursar stop"]);
@@ -182,10 +183,10 @@ fn a_driver_that_is_interrupted_in_attach_hands_the_run_over() {
     let (driver, run) = rig.run_until(&[], "go on", "begun");
     driver.kill();
     let attached = Running::start(&mut rig.bursar(&["attach", &run]));
-    std::thread::sleep(Duration::from_millis(500));
+    attached.catches(Signal::INT);
     attached.signal(Signal::INT);
     attached.ended().complains(0, &["left run", &run]);
     rig.agent.release("go").unwrap();
-    crate::rig::until("the end", || rig.runs()[0]["outcome"] == "done");
+    until("the end", || rig.runs()[0]["outcome"] == "done");
     assert_whole(&rig.attach(&run));
 }

@@ -204,6 +204,19 @@ impl Running {
         i32::try_from(self.child.id()).unwrap_or_default()
     }
 
+    /// Waits until it catches this signal (`SigCgt` of proc(5)): before, the signal would simply end it.
+    #[track_caller]
+    pub(crate) fn catches(&self, signal: Signal) {
+        let status = format!("/proc/{}/status", self.pid());
+        until("its signal handlers", || {
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught =
+                caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+            caught >> (signal.as_raw() - 1) & 1 == 1
+        });
+    }
+
     /// Sends it a signal.
     #[track_caller]
     pub(crate) fn signal(&self, signal: Signal) {

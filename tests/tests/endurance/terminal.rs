@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,8 @@ use crate::rig::{BOUND, Rig, Running, lives, pause, send, until};
 struct Terminal {
     child: Child,
     closed: Arc<AtomicBool>,
-    screen: JoinHandle<Vec<u8>>,
+    screen: Arc<Mutex<Vec<u8>>>,
+    watcher: JoinHandle<()>,
 }
 
 impl Terminal {
@@ -52,20 +53,28 @@ impl Terminal {
         inside.stdin(Stdio::from(slave.try_clone().unwrap())).stdout(Stdio::from(slave.try_clone().unwrap()));
         let child = inside.stderr(Stdio::from(slave)).spawn().unwrap();
         let closed = Arc::new(AtomicBool::new(false));
-        let screen = std::thread::spawn({
-            let closed = Arc::clone(&closed);
-            move || watch(master, &closed)
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let watcher = std::thread::spawn({
+            let (closed, screen) = (Arc::clone(&closed), Arc::clone(&screen));
+            move || watch(master, &closed, &screen)
         });
         // The command holds the slave's last descriptors of this process.
         drop(inside);
-        Self { child, closed, screen }
+        Self { child, closed, screen, watcher }
+    }
+
+    /// Waits until this is on the screen.
+    #[track_caller]
+    fn shows(&self, text: &str) {
+        until(text, || String::from_utf8_lossy(&self.screen.lock().unwrap()).contains(text));
     }
 
     /// Closes the terminal as a window is closed, and waits for the program to leave. Returns what was on the screen.
     #[track_caller]
     fn close(mut self) -> String {
         self.closed.store(true, Ordering::Relaxed);
-        let screen = String::from_utf8_lossy(&self.screen.join().unwrap()).into_owned();
+        self.watcher.join().unwrap();
+        let screen = String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned();
         let due = Instant::now() + BOUND;
         while self.child.try_wait().unwrap().is_none() {
             if Instant::now() > due {
@@ -79,21 +88,19 @@ impl Terminal {
 }
 
 /// Reads a terminal until it is closed, by us or by the end of what runs in it.
-fn watch(master: OwnedFd, closed: &AtomicBool) -> Vec<u8> {
+fn watch(master: OwnedFd, closed: &AtomicBool, screen: &Mutex<Vec<u8>>) {
     rustix::fs::fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK).unwrap();
     let mut master = File::from(master);
-    let mut screen = Vec::new();
     let mut buffer = [0; 4096];
     while !closed.load(Ordering::Relaxed) {
         match master.read(&mut buffer) {
             Ok(0) => break,
-            Ok(read) => screen.extend_from_slice(&buffer[..read]),
+            Ok(read) => screen.lock().unwrap().extend_from_slice(&buffer[..read]),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => pause(),
             // Nobody has the other end open: not yet, or not any more.
             Err(_) => pause(),
         }
     }
-    screen
 }
 
 fn three_parts() -> AttemptScript {
@@ -115,7 +122,7 @@ fn a_closed_terminal_leaves_the_agent_running_and_attach_shows_all_of_it() {
     let terminal = Terminal::run(&by_hand(&rig));
     rig.wait_for("begun");
     let run = rig.only_run();
-    std::thread::sleep(Duration::from_millis(300));
+    terminal.shows("one");
     let screen = terminal.close();
     assert!(screen.contains("one"), "{screen}");
     assert!(lives(rig.agent_pids()[0]));
@@ -124,7 +131,7 @@ fn a_closed_terminal_leaves_the_agent_running_and_attach_shows_all_of_it() {
     let second = Terminal::run(&rig.bursar(&["attach", &run]));
     rig.agent.release("go").unwrap();
     rig.wait_for("further");
-    std::thread::sleep(Duration::from_millis(500));
+    second.shows("two");
     let screen = second.close();
     assert!(screen.contains("one") && screen.contains("two"), "{screen}");
     assert!(lives(rig.agent_pids()[0]));
@@ -147,7 +154,8 @@ fn a_terminal_of_any_width_is_respected_and_so_is_no_color() {
         command.env("NO_COLOR", if colour { "" } else { "1" });
         let mut terminal = Terminal::of_width(&command, columns);
         rig.wait_for("begun");
-        std::thread::sleep(Duration::from_millis(300));
+        // The live view stands by then.
+        terminal.shows("one");
         rig.agent.release("go").unwrap();
         rig.agent.release("on").unwrap();
         let due = Instant::now() + BOUND;
